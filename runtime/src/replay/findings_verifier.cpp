@@ -1,71 +1,36 @@
-// The verdict of a replay's new values: by the sources, and by executing some of the epochs.
+#include "replay/findings_verifier.h"
+
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "protocol/verification.h"
 #include "ranks/ranks.h"
-#include "replay/replayer.h"
+#include "replay/new_values.h"
+#include "session/runtime.h"
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+
 namespace flor::detail {
+namespace {
 
-store::ValueVerdict Replayer::verdict_of_new(const store::ReplayResult& part, bool whole) const {
-  if (probes_->computes_otherwise()) return store::ValueVerdict::doubtful;
-  const bool compared = part.values_compared + part.states_compared > 0;
-  if (whole && compared) return store::ValueVerdict::verified;
-  // The sources do not show which state a plug-in reads.
-  const bool proven = probes_->proof().proven && flags_.plugin.empty();
-  return proven ? store::ValueVerdict::proven : store::ValueVerdict::unverified;
-}
-
-FoundValues Replayer::found_values() const {
-  FoundValues found;
-  for (const store::ReplayedPart& part : parts_) found.add(part);
-  return found;
-}
-
-void Replayer::verify(store::ReplayResult& result, FoundValues& found) {
-  if (result.verdict == store::Verdict::differs) return found.doubt();
-  if (result.verdict == store::Verdict::failed || flags_.verify.none()) return;
-  if (flags_.shows_what_is_stored() && record_->nested_loops().empty()) return;
-  std::set<std::int64_t> candidates;
-  for (const store::ReplayedPart& part : parts_) {
-    const bool open = part.found == store::ValueVerdict::proven ||
-                      part.found == store::ValueVerdict::unverified;
-    if (part.part >= 0 && part.result.values_found > 0 && open) candidates.insert(part.part);
-  }
-  if (run_.start.rank) {
-    const bool speaks = ranks_here().value_or(Ranks{}).is_first();
-    if (!candidates.empty() && speaks) {
-      say(Level::result, verifying_ranks_hint(run_, record_->nested_loops()));
-    }
-    return;
-  }
-  EpochTimes times = epoch_times(store_->catalog(), run_, probes_->walks());
-  times.startup = std::max(prologue_seconds_, 0.0);
-  const VerifyPlan plan =
-      plan_verification(times, candidates, flags_.verify, seconds_since(began_));
-  if (plan.epochs.empty()) return;
-  if (plan.too_long) return say(Level::result, verifying_hint(run_, plan));
-  if (const std::string notice = verifying_notice(plan); !notice.empty()) {
-    say(Level::result, notice);
-  }
-  execute(plan, result, found);
-}
-
-void Replayer::execute(const VerifyPlan& plan, store::ReplayResult& result, FoundValues& found) {
+void execute(const EndedReplay& replay, const VerifyPlan& plan,
+             const std::vector<store::ReplayedPart>& parts, store::ReplayResult& result,
+             FoundValues& found) {
   const auto began = Clock::now();
-  WorkerOrder order = verifying_order(question(), record_->nested_loops());
-  order.run = run_.key;
-  order.home = store_->home().string();
-  order.sources = flags_.sources;
-  order.as_recorded = flags_.as_recorded;
-  VerifierTalk talk(replay_, plan.epochs);
-  if (const std::string why = run_verifier(start_, order, talk); !why.empty()) {
+  WorkerOrder order = verifying_order(replay.question, replay.record.nested_loops());
+  order.run = replay.run.key;
+  order.home = replay.store.home().string();
+  order.sources = replay.flags.sources;
+  order.as_recorded = replay.flags.as_recorded;
+  VerifierTalk talk(replay.id, plan.epochs);
+  if (const std::string why = run_verifier(replay.start, order, talk); !why.empty()) {
     return say(Level::warn, fmt::format("executing {} to verify the new values failed: {}",
                                         print_epochs(plan.epochs), why));
   }
   const Verification verification =
-      note_verification(store_->catalog(), run_.id, {replay_}, talk);
+      note_verification(replay.store.catalog(), replay.run.id, {replay.id}, talk);
   if (!verification.disagreement.empty()) {
     result.verdict = store::Verdict::differs;
     found.doubt();
@@ -74,12 +39,52 @@ void Replayer::execute(const VerifyPlan& plan, store::ReplayResult& result, Foun
                            verification.disagreement));
   }
   found = {};
-  for (store::ReplayedPart part : parts_) {
+  for (store::ReplayedPart part : parts) {
     if (verification.epochs.contains(part.part)) part.found = store::ValueVerdict::verified;
     found.add(part);
   }
   say(Level::result, fmt::format("{} executed beside it, in {}: the new values are the same",
                                  print_epochs(plan.epochs), print_seconds(seconds_since(began))));
+}
+
+void plan_and_execute(const EndedReplay& replay, const std::set<std::int64_t>& open,
+                      const std::vector<store::ReplayedPart>& parts, store::ReplayResult& result,
+                      FoundValues& found) {
+  EpochTimes times = epoch_times(replay.store.catalog(), replay.run, replay.walks);
+  times.startup = replay.startup;
+  const VerifyPlan plan = plan_verification(times, open, replay.flags.verify, replay.seconds);
+  if (plan.epochs.empty()) return;
+  if (plan.too_long) return say(Level::result, verifying_hint(replay.run, plan));
+  if (const std::string notice = verifying_notice(plan); !notice.empty()) {
+    say(Level::result, notice);
+  }
+  execute(replay, plan, parts, result, found);
+}
+
+}  // namespace
+
+void verify_findings(const EndedReplay& replay, const std::vector<store::ReplayedPart>& parts,
+                     store::ReplayResult& result, FoundValues& found) {
+  const std::set<std::int64_t> open = open_epochs(parts);
+  const std::set<std::string>& loops = replay.record.nested_loops();
+  const bool of_rank = replay.run.start.rank.has_value();
+  const VerifyStep step =
+      decide({.verdict = result.verdict,
+              .wanted = !replay.flags.verify.none(),
+              .nothing_nested = replay.flags.shows_what_is_stored() && loops.empty(),
+              .open = !open.empty(),
+              .of_rank = of_rank,
+              .first_rank = of_rank && ranks_here().value_or(Ranks{}).is_first()});
+  switch (step) {
+    case VerifyStep::doubt:
+      return found.doubt();
+    case VerifyStep::nothing:
+      return;
+    case VerifyStep::tell_how:
+      return say(Level::result, verifying_ranks_hint(replay.run, loops));
+    case VerifyStep::plan:
+      return plan_and_execute(replay, open, parts, result, found);
+  }
 }
 
 }  // namespace flor::detail

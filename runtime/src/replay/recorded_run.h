@@ -29,6 +29,8 @@ class Record {
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
   /// The iterations with which a replay can begin, and the number of all where the end is stored.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
+  /// The same of all main loops; those without any may be absent.
+  const std::map<std::int64_t, std::set<std::int64_t>>& boundaries() const { return boundaries_; }
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
   /// The loop may have been left by a `return` that left its main loop, too: code that follows it
   /// was perhaps never executed, so it cannot be skipped.

@@ -1,8 +1,9 @@
-// The arguments of the recorded run, which a replay uses again; it asks the user for secrets.
+#include "replay/replayed_arguments.h"
+
 #include "base/notice.h"
-#include "replay/replayer.h"
 
 #include <flor/store/error.h>
+#include <flor/store/secrets.h>
 
 #include <fmt/format.h>
 
@@ -20,18 +21,19 @@ namespace {
 
 }  // namespace
 
-/// Checked before anything is opened: only arguments that a record would mask may be given again.
-void Replayer::check_kwargs() const {
-  for (const auto& [name, text] : flags_.kwargs) {
+void ReplayedArguments::check(const std::map<std::string, std::string>& kwargs) {
+  for (const auto& [name, text] : kwargs) {
     if (store::masked_value(name, text) == text) refuse_kwargs();
   }
 }
 
-void Replayer::take_arguments() {
-  for (const store::Argument& argument : store_->catalog().arguments(run_.id)) {
+ReplayedArguments::ReplayedArguments(const store::Catalog& catalog, const store::Run& run,
+                                     const std::map<std::string, std::string>& kwargs)
+    : secrets_(catalog, run, kwargs) {
+  for (const store::Argument& argument : catalog.arguments(run.id)) {
     arguments_[argument.name] = argument;
   }
-  for (const auto& [name, text] : flags_.kwargs) {
+  for (const auto& [name, text] : kwargs) {
     const auto found = arguments_.find(name);
     const bool recorded = found != arguments_.end() && found->second.is_secret();
     if (!recorded && !secrets_.was_given(name)) refuse_kwargs();
@@ -39,12 +41,8 @@ void Replayer::take_arguments() {
   }
 }
 
-/// The program's own arguments, as a record has them.
-std::vector<std::string> Replayer::recorded_arguments() const {
-  return own_arguments(store::RecordedCommand(flags_.command).words());
-}
-
-std::optional<std::string> Replayer::argument_text(std::string_view name, Fallback fallback) {
+std::optional<std::string> ReplayedArguments::value(std::string_view name,
+                                                    Fallback fallback) const {
   const auto found = arguments_.find(std::string(name));
   if (found != arguments_.end()) {
     const store::Argument& argument = found->second;
@@ -56,6 +54,10 @@ std::optional<std::string> Replayer::argument_text(std::string_view name, Fallba
   return std::nullopt;
 }
 
-void Replayer::note_argument(const store::Argument&) {}
+const char* ReplayedArguments::shown(const char* name) const {
+  const auto found = arguments_.find(name);
+  const bool told = found != arguments_.end() && !found->second.is_secret();
+  return told ? found->second.value.c_str() : nullptr;
+}
 
 }  // namespace flor::detail

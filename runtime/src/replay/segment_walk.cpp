@@ -1,7 +1,6 @@
-// How a replay reaches its epochs: which stored state it starts from, and what it passes through
-// where that does not fit.
+#include "replay/segment_walk.h"
+
 #include "base/notice.h"
-#include "replay/replayer.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +9,156 @@
 
 namespace flor::detail {
 
-LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
-  const bool builds_on_it = builds_on(section_);
+std::optional<LoopScope::Start> SegmentWalk::begin(const store::MainLoop& loop, Frame& frame,
+                                                   bool random_access) {
+  loop_ = &loop;
+  section_ = std::max(section_, loop.ordinal + 1);
+  frame.ordinal = loop.ordinal;
+  frame.first_epoch = loop.first_epoch;
+  random_access_ = random_access;
+  registered_ = registry_.names();
+  if (piece_.end <= loop.first_epoch) {
+    piece_ = host_.next_piece({.section = section_,
+                               .main_loop = loop.ordinal,
+                               .iteration = 0,
+                               .reach = random_access ? Reach::any : Reach::forward});
+  }
+  answer_from_store(frame);
+  target_ = next_target(frame);
+  if (!target_.empty()) return visit(frame, random_access);
+  if (is_over()) return std::nullopt;
+  return pass_by(frame);
+}
+
+LoopScope::Start SegmentWalk::begin_new(Frame& frame) {
+  loop_ = nullptr;
+  frame.ordinal = -1;
+  if (section_ < static_cast<std::int64_t>(record_.loops.size())) {
+    throw Error(fmt::format(
+        "the record has no main loop '{}'; its next one is '{}': give the loop its recorded name, "
+        "or write a loop that is new here without flor::loop",
+        frame.component, record_.loops[static_cast<std::size_t>(section_)].name));
+  }
+  if (record_.finished) {
+    // Added since the record: its epochs follow the recorded ones, and are not shared out.
+    frame.first_epoch = record_.epochs + epochs_added_;
+    return {};
+  }
+  say(Level::warn, fmt::format("the record ends before loop {}: neither it nor what the program "
+                               "logs after it is replayed",
+                               frame.component));
+  return {.visit = false};
+}
+
+LoopScope::Start SegmentWalk::visit(Frame& frame, bool random_access) {
+  const store::MainLoop& loop = *loop_;
+  const auto start = restore_start();
+  frame.index = start.value_or(0);
+  aim_at(frame, target_);
+  // An iterator that is more than a position is begun in the state in which it was recorded to
+  // begin (a sampler draws its permutation then), whichever state is restored afterwards.
+  const bool begins_anew = !random_access && start && *start > 0;
+  if (begins_anew) host_.restore_boundary(loop, 0);
+  if (!start && loop.first_epoch + target_.first > 0) {
+    comparison_.difference(
+        part_of(frame),
+        fmt::format("no boundary before epoch {} is stored: replay started from the program's own "
+                    "state",
+                    loop.first_epoch + target_.first));
+  }
+  if (frame.index >= frame.limit) {
+    if (begins_anew) host_.restore_boundary(loop, frame.index);
+    return {.visit = false};
+  }
+  if (frame.index > 0) skipped_ = true;
+  if (frame.index < target_.first && !strong_) announce_way(frame);
+  if (!begins_anew && frame.index > 0) restored_ = frame.index;
+  return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
+}
+
+void SegmentWalk::announce_way(const Frame& frame) const {
+  const std::int64_t epochs = target_.first - frame.index;
+  say(Level::result,
+      fmt::format("the nearest stored state is that before epoch {}: {} {} executed on the way to "
+                  "epoch {}",
+                  frame.first_epoch + frame.index, epochs, epochs == 1 ? "epoch is" : "epochs are",
+                  frame.first_epoch + target_.first));
+}
+
+bool SegmentWalk::must_restore(std::int64_t iteration) {
+  return std::exchange(restored_, {}) != iteration;
+}
+
+std::int64_t SegmentWalk::part_of(const Frame& main) const {
+  if (main.index < target_.first && target_.first == loop_->iterations) {  // passing this loop by
+    return piece_.empty() ? store::part_outside(section_) : piece_.first;
+  }
+  return main.first_epoch + std::max(main.index, target_.first);
+}
+
+LoopScope::Move SegmentWalk::leave(Frame& frame) {
+  return frame.index < target_.end ? LoopScope::Move{} : go_on(frame);
+}
+
+Epochs SegmentWalk::unvisited(const Frame& frame) const {
+  if (!frame.visited || frame.index >= target_.end) return {};
+  return {frame.first_epoch + std::max(frame.index, target_.first),
+          frame.first_epoch + target_.end};
+}
+
+bool SegmentWalk::end(const Frame& frame) {
+  catching_up_ = false;
+  const std::int64_t end = loop_->first_epoch + loop_->iterations;
+  if (!piece_.empty() && piece_.end <= end) {
+    piece_ = host_.next_piece({.section = section_, .main_loop = frame.ordinal + 1});
+  }
+  return !is_over();
+}
+
+const std::set<std::int64_t>& SegmentWalk::boundaries() const {
+  static const std::set<std::int64_t> none;
+  const auto found = record_.boundaries.find(loop_->ordinal);
+  return found == record_.boundaries.end() ? none : found->second;
+}
+
+void SegmentWalk::take_piece(const Frame& frame, bool goes_back) {
+  piece_ = host_.next_piece({.section = section_,
+                             .main_loop = frame.ordinal,
+                             .iteration = frame.index,
+                             .reach = goes_back ? Reach::any : Reach::forward});
+}
+
+/// The iterations of this loop that are to be executed next.
+Epochs SegmentWalk::next_target(const Frame& frame) const {
+  Epochs target = part_of_loop(piece_, frame.first_epoch, loop_->iterations);
+  for (std::int64_t i = target.first + 1; i < target.end; ++i) {
+    if (host_.is_answered_from_store(*loop_, i)) target.end = i;
+  }
+  return target;
+}
+
+/// Passes the iterations that come next in this loop and are answered from their stored state. The
+/// rest of `piece_` is empty, lies after this loop, or begins with an epoch that has to be executed.
+void SegmentWalk::answer_from_store(Frame& frame) {
+  for (;;) {
+    const Epochs here = part_of_loop(piece_, frame.first_epoch, loop_->iterations);
+    if (here.empty() || !host_.is_answered_from_store(*loop_, here.first)) return;
+    host_.answer_from_store(frame, here.first);
+    ++piece_.first;
+    if (piece_.empty()) take_piece(frame, random_access_);
+  }
+}
+
+LoopScope::Start SegmentWalk::pass_by(Frame& frame) {
+  const store::MainLoop& loop = *loop_;
+  const bool builds_on_it = builds_on();
   if (builds_on_it && strong_) {  // from the start means every earlier loop, too
     target_ = {loop.iterations, loop.iterations};
-    return visit(frame, loop, false);
+    return visit(frame, false);
   }
   skipped_ = true;
   try {
-    if (restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
+    if (host_.restore_boundary(loop, loop.iterations) || !builds_on_it) return {.visit = false};
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {
@@ -32,36 +172,33 @@ LoopScope::Start Replayer::pass_by(Frame& frame, const store::MainLoop& loop) {
   // The state that later code builds on is not stored, or does not fit yet: catch up through the
   // whole rest of the loop.
   target_ = {loop.iterations, loop.iterations};
-  return visit(frame, loop, false);
+  return visit(frame, false);
 }
 
-void Replayer::aim_at(Frame& frame, Epochs target) {
+void SegmentWalk::aim_at(Frame& frame, Epochs target) {
   target_ = target;
   frame.limit = target.end;
   // Only a loop left by break ended before the range was advanced once more.
   frame.limit_broke = target.end < loop_->iterations || loop_->broke || !loop_->ended;
 }
 
-bool Replayer::restore_boundary(const store::MainLoop& loop, std::int64_t iteration) {
-  return state_->restore({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
-}
-
 /// Restores the boundary from which the target is reached. A program that adds layers, parameter
 /// groups or registered objects while it trains does not have them when the loop begins: it is
 /// walked to where they fit.
-std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop) {
-  const std::set<std::int64_t>& stored = record_->boundaries(loop.ordinal);
+std::optional<std::int64_t> SegmentWalk::restore_start() {
+  const store::MainLoop& loop = *loop_;
+  const std::set<std::int64_t>& stored = boundaries();
   const auto start = start_boundary(stored, target_.first, strong_);
   if (!start) return start;
   try {
-    restore_boundary(loop, *start);
+    host_.restore_boundary(loop, *start);
     return start;
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {
     const auto first = start_boundary(stored, target_.first, /*strong=*/true);
     if (first == start) throw;
-    restore_boundary(loop, *first);  // throws if it is the program that has changed
+    host_.restore_boundary(loop, *first);  // throws if it is the program that has changed
     strong_ = true;
     say(Level::warn,
         fmt::format("the state before epoch {} does not fit what the program has when {} begins "
@@ -72,21 +209,16 @@ std::optional<std::int64_t> Replayer::restore_start(const store::MainLoop& loop)
 }
 
 /// Continues after a target: with the next one in this loop, or out of it.
-LoopScope::Move Replayer::go_on(Frame& frame) {
+LoopScope::Move SegmentWalk::go_on(Frame& frame) {
   piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
-  if (piece_.empty()) {
-    next_piece({.section = section_,
-                .main_loop = frame.ordinal,
-                .iteration = frame.index,
-                .reach = goes_back() ? Reach::any : Reach::forward});
-  }
-  show_stored(frame);
+  if (piece_.empty()) take_piece(frame, goes_back());
+  answer_from_store(frame);
   if (const Epochs target = next_target(frame); !target.empty()) {
     aim_at(frame, target);
     return jump(frame);
   }
-  if (frame.index < loop_->iterations && builds_on(section_) &&
-      (strong_ || !restore_ahead(*loop_, loop_->iterations, frame.index))) {
+  if (frame.index < loop_->iterations && builds_on() &&
+      (strong_ || !restore_ahead(loop_->iterations, frame.index))) {
     aim_at(frame, {loop_->iterations, loop_->iterations});
     return {};
   }
@@ -95,25 +227,24 @@ LoopScope::Move Replayer::go_on(Frame& frame) {
 
 /// Whether earlier states can be restored: not in a program that registers more while it trains, as
 /// they no longer fit; and unregistered variables keep the values of later epochs.
-bool Replayer::goes_back() const {
+bool SegmentWalk::goes_back() const {
   return random_access_ && !strong_ && registry_.names() == registered_;
 }
 
-/// Whether code after the section's loop needs the state that the loop leaves. From the start
+/// Whether code after the loop needs the state that the loop leaves. From the start
 /// (strong) all remaining work does, however far ahead it is.
-bool Replayer::builds_on(std::int64_t section) const {
+bool SegmentWalk::builds_on() const {
   if (!piece_.empty()) return true;
-  return strong_ ? assignment_->keeps_from(section) : assignment_->keeps(section);
+  return strong_ ? assignment_.keeps_from(section_) : assignment_.keeps(section_);
 }
 
-LoopScope::Move Replayer::jump(Frame& frame) {
-  const auto stored =
-      start_boundary(record_->boundaries(loop_->ordinal), target_.first, strong_);
+LoopScope::Move SegmentWalk::jump(Frame& frame) {
+  const auto stored = start_boundary(boundaries(), target_.first, strong_);
   const std::int64_t here = frame.index;
   skipped_ = true;
   if (target_.first >= here) {
     const std::int64_t ahead = strong_ ? here : std::max(stored.value_or(0), here);
-    frame.index = ahead == here || restore_ahead(*loop_, ahead, here) ? ahead : here;
+    frame.index = ahead == here || restore_ahead(ahead, here) ? ahead : here;
   } else if (stored && random_access_ && !strong_) {
     frame.index = *stored;
   } else {
@@ -125,15 +256,16 @@ LoopScope::Move Replayer::jump(Frame& frame) {
 
 /// Tries to restore the state ahead. False, and back in the state of `here`, where the program does
 /// not have the objects for it yet: it has to be walked to.
-bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, std::int64_t here) {
+bool SegmentWalk::restore_ahead(std::int64_t ahead, std::int64_t here) {
+  const store::MainLoop& loop = *loop_;
   try {
     // Another iterator may change the state when it is advanced.
-    if (restore_boundary(loop, ahead) && random_access_) restored_ = ahead;
+    if (host_.restore_boundary(loop, ahead) && random_access_) restored_ = ahead;
     return true;
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {
-    if (!restore_boundary(loop, here)) throw;
+    if (!host_.restore_boundary(loop, here)) throw;
     strong_ = true;
     say(Level::warn,
         fmt::format("the state before epoch {} does not fit what the program has after epoch {} "
@@ -143,12 +275,13 @@ bool Replayer::restore_ahead(const store::MainLoop& loop, std::int64_t ahead, st
   }
 }
 
-/// Gives the code after the loop the state in which the record left it.
-void Replayer::leave_loop_early(const store::MainLoop& loop, std::int64_t reached) {
+void SegmentWalk::restore_end(const Frame& frame) {
+  const store::MainLoop& loop = *loop_;
+  const std::int64_t reached = frame.visited ? frame.index : loop.iterations;
   if (reached >= loop.iterations || std::exchange(restored_, {}) == loop.iterations) return;
   std::string why = "is not stored";
   try {
-    if (restore_boundary(loop, loop.iterations)) return;
+    if (host_.restore_boundary(loop, loop.iterations)) return;
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {  // e.g. objects that are registered in a later epoch

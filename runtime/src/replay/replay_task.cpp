@@ -1,0 +1,130 @@
+#include "replay/replay_task.h"
+
+#include "base/hosted_program.h"
+#include "base/notice.h"
+#include "base/process_facts.h"
+#include "worker/worker.h"
+
+#include <flor/store/digest.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace flor::detail {
+
+std::vector<std::string> recorded_arguments(const Flags& flags) {
+  return own_arguments(store::RecordedCommand(flags.command).words());
+}
+
+ReplayTask::ReplayTask(const TaskFacts& facts) : facts_(facts) {
+  const std::string digest = asking_digest();
+  if (facts_.flags.worker_socket < 0) {
+    take_epochs(digest);
+    return;
+  }
+  auto handed_out = std::make_unique<HandedOut>(facts_.flags.worker_socket, digest,
+                                                facts_.plugin.digest());
+  first_piece_ = handed_out->next({});
+  id_ = handed_out->replay();
+  empty_ = first_piece_.empty() && handed_out->may_end(0);
+  assignment_ = std::move(handed_out);
+  announce();
+}
+
+void ReplayTask::take_epochs(const std::string& digest) {
+  const Flags& flags = facts_.flags;
+  const Record& record = facts_.record;
+  epochs_ = flags.epochs.empty()
+                ? std::vector{segment_of(record.epochs(), flags.segment, flags.segments)}
+                : within_run(flags.epochs, record.epochs());
+  std::erase_if(epochs_, [](Epochs range) { return range.empty(); });
+  empty_ = epochs_.empty() && flags.segment > 0;
+  announce();
+  if (empty_) return;
+  assignment_ = flags.shows_what_is_stored() ? epochs_alone(epochs_)
+                                             : fixed_assignment(epochs_, record.main_loops());
+  first_piece_ = assignment_->next({});
+  id_ = facts_.store.catalog().add_replay(
+      {.run = facts_.run.id,
+       .started_us = now_us(),
+       .segment = flags.segment,
+       .segments = flags.segments,
+       .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
+       .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
+       .strong = facts_.strong,
+       .probes = described_probes(facts_.probes.loops(), flags.plugin),
+       .program_digest = store::file_digest(program_file()),
+       .command = flags.command,
+       .question = question_of(digest, recorded_arguments(flags), question())});
+}
+
+/// A digest of the question that this process answers, including the loops that it found to
+/// execute: the sources may have changed although the program has not.
+std::string ReplayTask::asking_digest() const {
+  std::string digest = facts_.program_digest;
+  if (!facts_.flags.probes.empty() || facts_.probes.loops().empty()) return digest;
+  std::vector<std::string> found = facts_.probes.loops();
+  std::ranges::sort(found);
+  for (const std::string& loop : found) digest += "\n" + loop;
+  return store::digest_of(std::as_bytes(std::span(digest))).hex();
+}
+
+WorkerOrder ReplayTask::question() const {
+  const Flags& flags = facts_.flags;
+  return {.run = {},
+          .home = {},
+          .probes = flags.probes,
+          .no_probe = flags.no_probe,
+          .strong = flags.strong,
+          .threads = flags.threads,
+          .cores = {},
+          .plugin = flags.plugin,
+          .plugin_digest = facts_.plugin.digest()};
+}
+
+std::unique_ptr<Findings> ReplayTask::make_findings() {
+  if (!facts_.flags.hands_in) {
+    return std::make_unique<StoredFindings>(facts_.store, facts_.run.id, id_);
+  }
+  return std::make_unique<HandedFindings>(dynamic_cast<HandedOut&>(*assignment_));
+}
+
+void ReplayTask::announce() const {
+  const Flags& flags = facts_.flags;
+  const store::Run& run = facts_.run;
+  const std::int64_t recorded = facts_.record.epochs();
+  const std::string begin =
+      fmt::format("replaying run {} of {}", run.key.substr(0, 8), run.start.experiment);
+  if (flags.worker_socket >= 0) {
+    say(Level::result, fmt::format("{}: epochs as flor replay hands them out", begin));
+    return;
+  }
+  const std::string epochs = fmt::format(
+      "{} of {}", print_epochs(epochs_),
+      recorded == 1 ? "1 recorded epoch" : fmt::format("{} recorded epochs", recorded));
+  const std::string segment =
+      flags.segments == 1
+          ? std::string()
+          : fmt::format(" (segment {} of {}, counted from 0)", flags.segment, flags.segments);
+  say(Level::result,
+      fmt::format("{}: {}{}{}{}{}", begin, epochs, segment,
+                  facts_.strong ? ", walking there from the start" : "",
+                  flags.probes.empty()
+                      ? ""
+                      : fmt::format(", stepping into {}", fmt::join(flags.probes, ", ")),
+                  facts_.plugin.file() ? fmt::format(", for {}", facts_.plugin.file()->name())
+                                       : ""));
+  if (empty_) {
+    say(Level::result, fmt::format("nothing to do: {} segments share {} epochs, and this one is "
+                                   "empty",
+                                   flags.segments, recorded));
+  } else if (run.state == store::RunState::interrupted) {
+    say(Level::result, "the run was interrupted: its complete epochs are replayed");
+  }
+}
+
+}  // namespace flor::detail

@@ -1,0 +1,72 @@
+// The work of a replaying process: its epochs, as its flags or `flor replay` say, and the question
+// that it answers.
+#pragma once
+
+#include "protocol/flags.h"
+#include "protocol/protocol.h"
+#include "replay/plugin_calls.h"
+#include "replay/probes.h"
+#include "replay/recorded_run.h"
+#include "worker/assignment.h"
+#include "worker/replay_findings.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace flor::detail {
+
+/// What the work is taken from. All must outlive the task.
+struct TaskFacts {
+  store::Store& store;
+  const Flags& flags;
+  const store::Run& run;
+  const Record& record;
+  const Probes& probes;
+  const PluginCalls& plugin;
+  std::string program_digest;  ///< of this program, taken before the plug-in was loaded
+  bool strong = false;  ///< from the start: the user or the question needs it
+};
+
+/// Belongs to the session's thread; the assignment says itself which thread may call what.
+class ReplayTask {
+ public:
+  /// Takes the work, says on stderr what it is, and enters the replay in the catalog, unless
+  /// `flor replay` does so. Throws UsageError for epochs that the run does not have, and what the
+  /// catalog throws.
+  explicit ReplayTask(const TaskFacts& facts);
+
+  /// Whether nothing is left for this process to do: then there is no assignment, or nothing in it.
+  bool is_empty() const { return empty_; }
+  Assignment& assignment() { return *assignment_; }
+  Epochs first_piece() const { return first_piece_; }
+  /// How many epochs were asked for; 0 in a worker, which does not know.
+  std::int64_t asked() const { return count_of(epochs_); }
+  const std::vector<Epochs>& epochs() const { return epochs_; }
+  /// Its number in the catalog.
+  std::int64_t id() const { return id_; }
+  /// The parts of an order that define the question.
+  WorkerOrder question() const;
+  /// Where its findings go: into the store, or to `flor replay`.
+  std::unique_ptr<Findings> make_findings();
+
+ private:
+  std::string asking_digest() const;
+  void take_epochs(const std::string& digest);
+  void announce() const;
+
+  TaskFacts facts_;
+  std::vector<Epochs> epochs_;
+  std::unique_ptr<Assignment> assignment_;
+  Epochs first_piece_;
+  std::int64_t id_ = 0;
+  bool empty_ = false;
+};
+
+/// The program's own arguments in a replay, as a record has them.
+std::vector<std::string> recorded_arguments(const Flags& flags);
+
+}  // namespace flor::detail
