@@ -29,19 +29,9 @@ enum class Handover {
 /// Throws UsageError.
 Handover parse_handover(const std::string& text);
 
-/// Makes the files in a thread of its own: writing a large one takes longer than a lease may stay
-/// unrenewed. They lie below `scratch/OWNER` of the store. Other calls come from one thread.
-class CheckpointFiles {
+/// Makes files of checkpoints for leased jobs. All calls come from one thread.
+class FileMaker {
  public:
-  /// `owner`: key of the lock that the process holds. Removes files that dead processes left.
-  CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner, Handover form);
-  /// Removes all files. If one is being made, waits for its current tensor only.
-  ~CheckpointFiles();
-  CheckpointFiles(const CheckpointFiles&) = delete;
-  CheckpointFiles& operator=(const CheckpointFiles&) = delete;
-
-  /// Begins to make the file; `take` returns the result.
-  void make(const store::Lease& lease, const store::NewJob& job);
   struct Made {
     store::Lease lease;
     std::filesystem::path path = {};  ///< for the evaluator; empty if there is none
@@ -54,11 +44,31 @@ class CheckpointFiles {
     End end = End::made;
     std::string failure = {};  ///< why there is no path
   };
+
+  virtual ~FileMaker() = default;
+  /// Begins to make the file.
+  virtual void make(const store::Lease& lease, const store::NewJob& job) = 0;
+  /// Removes the file of an evaluation that has ended, or is not wanted any more.
+  virtual void drop(const store::Lease& lease) = 0;
+};
+
+/// Makes the files in a thread of its own: writing a large one takes longer than a lease may stay
+/// unrenewed. They lie below `scratch/OWNER` of the store.
+class CheckpointFiles final : public FileMaker {
+ public:
+  /// `owner`: key of the lock that the process holds. Removes files that dead processes left.
+  CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner, Handover form);
+  /// Removes all files. If one is being made, waits for its current tensor only.
+  ~CheckpointFiles() override;
+  CheckpointFiles(const CheckpointFiles&) = delete;
+  CheckpointFiles& operator=(const CheckpointFiles&) = delete;
+
+  /// Begins to make the file; `take` returns the result.
+  void make(const store::Lease& lease, const store::NewJob& job) override;
   /// Readable when there is something to take.
   int descriptor() const { return news_; }
   std::vector<Made> take();
-  /// Removes the file of an evaluation that has ended, or is not wanted any more.
-  void drop(const store::Lease& lease);
+  void drop(const store::Lease& lease) override;
 
  private:
   struct Order {

@@ -1,14 +1,11 @@
-// WatchCoordinator: its exchanges with the queue.
+#include "watch/job_desk.h"
+
 #include "output/terminal_text.h"
-#include "watch/watch_coordinator.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <thread>
 #include <utility>
 
 namespace flor::cli {
@@ -17,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using store::JobReport;
 
-/// How long the last reports are tried, and the pause between tries.
-constexpr milliseconds kLastTries{2000}, kBetween{200};
+/// See `next_lease`.
+constexpr milliseconds kHidden{1000};
 
 template <typename T>
 void put_before(std::vector<T> first, std::vector<T>& rest) {
@@ -27,90 +24,171 @@ void put_before(std::vector<T> first, std::vector<T>& rest) {
   rest = std::move(first);
 }
 
-/// Repeats the call until it succeeds, or fails at a time after `until`.
-template <typename Call>
-auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
-  for (;;) {
-    try {
-      return call();
-    } catch (const Damaged&) {
-      throw;
-    } catch (const Error&) {
-      if (std::chrono::steady_clock::now() >= until) throw;
-    }
-    std::this_thread::sleep_for(kBetween);
-  }
+std::chrono::microseconds third(const store::JobOrders& terms) {
+  return std::chrono::microseconds(terms.lease_us) / 3;
 }
 
 }  // namespace
 
-bool WatchCoordinator::has_orders() const {
+JobDesk::JobDesk(store::JobOrders terms, store::JobOrder order, WatchNote note, Time now)
+    : terms_(std::move(terms)),
+      order_(order),
+      note_(std::move(note)),
+      orders_(terms_),
+      next_heartbeat_(now + third(terms_)),
+      next_look_(now + kLook),
+      asked_(now) {}
+
+// ---------------------------------------------------------------------------------------------
+// Orders.
+
+void JobDesk::give_back(const store::Lease& lease) {
+  orders_.reports.push_back({lease, JobReport::Kind::back});
+}
+
+void JobDesk::give_back(const std::vector<store::Lease>& leases) {
+  for (const store::Lease& lease : leases) give_back(lease);
+}
+
+void JobDesk::forget(const store::Lease& lease) {
+  orders_.reports.push_back({lease, JobReport::Kind::gone});
+}
+
+void JobDesk::end(Verdict verdict, std::string path) {
+  const bool last = verdict.job.attempt >= terms_.retries.attempts;
+  const auto kind = verdict.good ? JobEvent::Kind::done
+                    : last       ? JobEvent::Kind::dead
+                                 : JobEvent::Kind::failed;
+  events_[verdict.job.lease] = {.kind = kind,
+                                .job = verdict.job.lease.job,
+                                .path = std::move(path),
+                                .text = verdict.text,
+                                .seconds = verdict.seconds};
+  orders_.reports.push_back({verdict.job.lease,
+                             verdict.good ? JobReport::Kind::done : JobReport::Kind::failed,
+                             std::move(verdict.text)});
+}
+
+void JobDesk::replace_evaluator(std::int64_t old, std::int64_t now) {
+  for (store::NewJob& job : orders_.additions) {
+    if (job.evaluator == old) job.evaluator = now;
+  }
+  look();
+}
+
+bool JobDesk::has_orders() const {
   return !orders_.reports.empty() || !orders_.additions.empty() || !orders_.sightings.empty();
 }
 
-void WatchCoordinator::begin_exchange() {
-  if (next_file_ && Clock::now() >= *next_file_) {
-    next_file_.reset();
-    look_ = true;
-  }
-  if (exchange_.is_busy() || (failing_since_ && Clock::now() < next_try_)) return;
-  const auto now = Clock::now();
-  const bool beats = !leases().empty() && now >= next_heartbeat_;
-  if (!look_ && !has_orders() && !beats && now < next_lease(now)) return;
-  add_heartbeats();
-  look_ = false;
-  asked_ = Clock::now();
-  next_look_ = asked_ + kLook;
-  begin_saying();
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const std::size_t count = wanted(i);
-    if (count > 0) said_.requests.push_back({groups_[i]->evaluator(), count, plan_.order});
-  }
-  exchange_.begin([this] { return queue_.exchange(said_); });
+// ---------------------------------------------------------------------------------------------
+// Exchanges.
+
+void JobDesk::ring(Time now) {
+  look_ = true;
+  next_heartbeat_ = now;  // a running job may have been cancelled
 }
 
-void WatchCoordinator::add_heartbeats() {
-  if (Clock::now() < next_heartbeat_) return;
-  next_heartbeat_ = Clock::now() + plan_.lease / 3;
-  for (const store::Lease& lease : leases()) {
+bool JobDesk::is_due(const Moment& at, const std::vector<Demand>& demands, bool holds) const {
+  if (exchanging_ || !exchange_pause_.may_try(at.now)) return false;
+  const bool beats = holds && at.now >= next_heartbeat_;
+  return look_ || at.now >= next_look_ || has_orders() || beats ||
+         at.now >= next_lease(at, demands);
+}
+
+JobDesk::Time JobDesk::due(const Moment& at, const std::vector<Demand>& demands,
+                           bool holds) const {
+  const Time sync = is_syncing_ ? Time::max() : sync_pause_.next();
+  if (exchanging_) return sync;
+  if (fails()) return std::min(sync, exchange_pause_.next());
+  if (look_ || has_orders()) return at.now;
+  Time due = std::min({sync, next_look_, next_lease(at, demands)});
+  if (holds) due = std::min(due, next_heartbeat_);
+  return due;
+}
+
+/// When there may be a job for a free worker.
+JobDesk::Time JobDesk::next_lease(const Moment& at, const std::vector<Demand>& demands) const {
+  bool wants = false;
+  for (const Demand& demand : demands) {
+    if (demand.count == 0) continue;
+    if (!exhausted_.contains(demand.evaluator)) return at.now;
+    wants = true;
+  }
+  if (!wants || !next_us_) return Time::max();
+  // Not a moment too early. A time in the past belongs to a job for a group that is busy, and may
+  // hide the time of a job for another group.
+  const std::int64_t left = *next_us_ - at.unix_us;
+  return left < 0 ? asked_ + kHidden : at.now + std::chrono::microseconds(left + 1000);
+}
+
+const store::JobOrders& JobDesk::begin(Time now, const std::vector<store::Lease>& held,
+                                       const std::vector<Demand>& demands) {
+  add_heartbeats(now, held);
+  look_ = false;
+  asked_ = now;
+  next_look_ = now + kLook;
+  begin_saying();
+  for (const Demand& demand : demands) {
+    if (demand.count > 0) said_.requests.push_back({demand.evaluator, demand.count, order_});
+  }
+  demands_ = demands.size();
+  return said_;
+}
+
+const store::JobOrders& JobDesk::begin_last() {
+  begin_saying();
+  demands_ = 0;
+  return said_;
+}
+
+void JobDesk::add_heartbeats(Time now, const std::vector<store::Lease>& held) {
+  if (now < next_heartbeat_) return;
+  next_heartbeat_ = now + third(terms_);
+  for (const store::Lease& lease : held) {
     orders_.reports.push_back({lease, JobReport::Kind::alive});
   }
 }
 
-void WatchCoordinator::take_replies() {
-  try {
-    if (const auto replies = exchange_.take()) note_replies(*replies);
-  } catch (const Damaged&) {
-    throw;
-  } catch (const Error& error) {
-    keep_orders(error.what());
-  }
+/// Moves all orders into `said_`, without requests for jobs yet.
+void JobDesk::begin_saying() {
+  said_ = std::exchange(orders_, terms_);
+  exchanging_ = true;
 }
 
-void WatchCoordinator::note_replies(const store::JobReplies& replies) {
-  if (failing_since_) note_("the queue can be written again");
-  failing_since_.reset();
+JobDesk::News JobDesk::take(const store::JobReplies& replies) {
+  exchanging_ = false;
+  if (exchange_pause_.succeeded()) note_("the queue can be written again");
+  News news{.leases = replies.leases, .called_off = {}};
   std::map<std::int64_t, std::size_t> given;
-  for (const store::LeasedJob& job : replies.leases) {
-    hand_over(job);
-    ++given[job.what.evaluator];
-  }
-  more_.assign(groups_.size(), true);
+  for (const store::LeasedJob& job : replies.leases) ++given[job.what.evaluator];
+  exhausted_.clear();
   for (const store::LeaseRequest& request : said_.requests) {
-    more_[index_of(request.evaluator)] = given[request.evaluator] == request.count;
+    if (given[request.evaluator] != request.count) exhausted_.insert(request.evaluator);
   }
   next_us_ = replies.next_us;
   for (const std::string& remark : replies.remarks) note_(remark);
   note_copies(replies);
   found_nothing_open_ = !next_us_ && said_.reports.empty() && said_.additions.empty() &&
-                        said_.requests.size() == groups_.size();
+                        said_.requests.size() == demands_;
   for (std::size_t i = 0; i < said_.reports.size(); ++i) {
-    obey(said_.reports[i], replies.accepted[i]);
+    const JobReport& report = said_.reports[i];
+    if (report.kind == JobReport::Kind::alive) {
+      if (!replies.accepted[i]) news.called_off.push_back(report.lease);
+      continue;
+    }
+    auto event = events_.extract(report.lease);
+    if (event.empty()) continue;
+    if (replies.accepted[i]) {
+      accepted_.push_back(std::move(event.mapped()));
+    } else {
+      note_(fmt::format("{}: its result is not wanted any more", printable(event.mapped().path)));
+    }
   }
+  return news;
 }
 
 /// Jobs are about contents: a copy of a checkpoint is reported, not judged again.
-void WatchCoordinator::note_copies(const store::JobReplies& replies) {
+void JobDesk::note_copies(const store::JobReplies& replies) {
   std::size_t copies = 0;
   std::string first;
   for (std::size_t i = 0; i < said_.additions.size(); ++i) {
@@ -125,111 +203,75 @@ void WatchCoordinator::note_copies(const store::JobReplies& replies) {
 }
 
 /// Keeps all reports for the next try: results may have taken hours.
-void WatchCoordinator::keep_orders(const std::string& reason) {
+void JobDesk::failed(Time now, const std::string& why) {
+  exchanging_ = false;
   std::erase_if(said_.reports,
                 [](const JobReport& report) { return report.kind == JobReport::Kind::alive; });
   put_before(std::move(said_.reports), orders_.reports);
   put_before(std::move(said_.additions), orders_.additions);
   put_before(std::move(said_.sightings), orders_.sightings);
+  said_ = terms_;
   look_ = true;
-  next_heartbeat_ = Clock::now();  // none of them arrived
-  pause_ = failing_since_ ? std::min(pause_ * 2, kLongestPause) : kFirstPause;
-  next_try_ = Clock::now() + pause_;
-  failure_ = reason;
-  if (failing_since_) return;
-  failing_since_ = Clock::now();
-  note_(fmt::format("{}; results are kept until it works", reason));
+  next_heartbeat_ = now;  // none of them arrived
+  if (exchange_pause_.failed(now, why)) {
+    note_(fmt::format("{}; results are kept until it works", why));
+  }
 }
 
-void WatchCoordinator::obey(const JobReport& report, bool accepted) {
-  if (report.kind == JobReport::Kind::alive) {
-    if (!accepted) call_off(report.lease);
-    return;
-  }
-  const auto event = events_.find(report.lease);
-  if (event == events_.end()) return;
-  if (accepted) {
-    accepted_.push_back(std::move(event->second));
-  } else {
-    note_(fmt::format("{}: its result is not wanted any more", printable(event->second.path)));
-  }
-  events_.erase(event);
+// ---------------------------------------------------------------------------------------------
+// Results.
+
+bool JobDesk::wants_sync(Time now) const {
+  return !is_syncing_ && !accepted_.empty() && sync_pause_.may_try(now);
 }
 
-/// Shows results that have become durable, and begins a sync of those accepted meanwhile.
-void WatchCoordinator::publish() {
-  try {
-    if (sync_.take()) {
-      tell(std::exchange(syncing_, {}));
-      unsynced_since_.reset();
-    }
-  } catch (const Damaged&) {
-    throw;
-  } catch (const Error& error) {
-    keep_accepted(error.what());
-  }
-  if (sync_.is_busy() || accepted_.empty()) return;
-  if (unsynced_since_ && Clock::now() < next_sync_) return;
+void JobDesk::begin_sync() {
+  is_syncing_ = true;
   syncing_ = std::exchange(accepted_, {});
-  sync_.begin([this] {
-    queue_.sync();
-    return true;
-  });
 }
 
-void WatchCoordinator::tell(const std::vector<JobEvent>& events) {
-  for (const JobEvent& event : events) {
-    gave_up_ = gave_up_ || event.kind == JobEvent::Kind::dead;
-    say_(event);
-  }
+std::vector<JobEvent> JobDesk::told(std::vector<JobEvent> events) {
+  gave_up_ = gave_up_ || std::ranges::find(events, JobEvent::Kind::dead, &JobEvent::kind) !=
+                             events.end();
+  return events;
 }
 
-void WatchCoordinator::keep_accepted(const std::string& reason) {
+std::vector<JobEvent> JobDesk::synced() {
+  is_syncing_ = false;
+  sync_pause_.succeeded();
+  return told(std::exchange(syncing_, {}));
+}
+
+void JobDesk::sync_failed(Time now, const std::string& why) {
+  is_syncing_ = false;
   put_before(std::exchange(syncing_, {}), accepted_);
-  next_sync_ = Clock::now() + kFirstPause * 5;
-  failure_ = reason;
-  if (unsynced_since_) return;
-  unsynced_since_ = Clock::now();
-  note_(fmt::format("{}; results are not told of until it works", reason));
+  if (sync_pause_.failed(now, why)) {
+    note_(fmt::format("{}; results are not told of until it works", why));
+  }
 }
 
-void WatchCoordinator::give_back() {
-  ends_ = true;
-  for (const store::Lease& lease : leases()) {
-    orders_.reports.push_back({lease, JobReport::Kind::back});
-  }
-  for (const auto& group : groups_) group->stop();
-  while (exchange_.is_busy()) {
-    pollfd waiting{exchange_.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
-    take_replies();
-  }
-  // After an error we go on: the failed exchange may have leased jobs that we do not know of.
-  if (!has_orders() && !failing_since_ && accepted_.empty() && syncing_.empty()) return;
-  try {
-    const auto until = Clock::now() + kLastTries;
-    do {
-      begin_saying();
-      note_replies(insist(until, [this] { return queue_.exchange(said_); }));
-    } while (has_orders());
-    insist(until, [this] { return queue_.sync(), true; });
-  } catch (const Error& error) {
-    const std::size_t lost = events_.size() + syncing_.size() + accepted_.size();
-    if (lost == 0) throw;
-    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
-                            error.what(), lost));
-  }
-  tell(std::exchange(syncing_, {}));
-  tell(std::exchange(accepted_, {}));
+std::vector<JobEvent> JobDesk::take_accepted() {
+  put_before(std::exchange(syncing_, {}), accepted_);
+  return told(std::exchange(accepted_, {}));
 }
 
-/// Moves all orders into `said_`, the next exchange, without requests for jobs yet.
-void WatchCoordinator::begin_saying() {
-  orders_.requests.clear();
-  said_ = orders_;
-  orders_.reports.clear();
-  orders_.additions.clear();
-  orders_.sightings.clear();
+// ---------------------------------------------------------------------------------------------
+// Ends.
+
+bool JobDesk::is_idle(bool rests) {
+  if (!rests || has_orders() || exchanging_ || is_syncing_ || !accepted_.empty()) {
+    found_nothing_open_ = false;
+    return false;
+  }
+  if (!found_nothing_open_ && !next_us_) look_ = true;  // ask the queue once more
+  return found_nothing_open_;
+}
+
+std::optional<std::string> JobDesk::failure(Time now, milliseconds patience) const {
+  for (const RetryPause* pause : {&exchange_pause_, &sync_pause_}) {
+    if (now > pause->end_of(patience)) return pause->why();
+  }
+  return std::nullopt;
 }
 
 }  // namespace flor::cli

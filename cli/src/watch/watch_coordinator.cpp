@@ -5,6 +5,7 @@
 #include "output/time.h"
 #include "seats/cluster_engine.h"
 #include "watch/evaluators/cluster_group.h"
+#include "watch/evaluators/worker_group.h"
 #include "watch/run_watch.h"
 
 #include <fmt/format.h>
@@ -17,25 +18,30 @@
 #include <cmath>
 #include <exception>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 namespace flor::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using store::JobReport;
 
 /// A request to end comes with a bell; this interval is the fallback.
 constexpr milliseconds kAsk{10'000};
-/// Files made ahead for each worker, besides that of its current job.
-constexpr std::size_t kFilesAhead = 2;
-/// See `next_lease`.
-constexpr milliseconds kHidden{1000};
+/// How long the last reports are tried, and the pause between tries.
+constexpr milliseconds kLastTries{2000}, kBetween{200};
+
+Moment this_moment() { return {std::chrono::steady_clock::now(), now_us()}; }
 
 void drain(int descriptor) {
   char buffer[sizeof(signalfd_siginfo)];
   while (::read(descriptor, buffer, sizeof buffer) > 0) {
   }
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 std::unique_ptr<CheckpointSource> open_source(const store::Store& store, const WatchPlan& plan) {
@@ -46,40 +52,62 @@ std::unique_ptr<CheckpointSource> open_source(const store::Store& store, const W
                                     plan.scopes, plan.finding.poll);
 }
 
+store::JobOrders terms(const WatchPlan& plan, const std::string& owner) {
+  return {.owner = owner,
+          .lease_us = std::chrono::microseconds(plan.lease).count(),
+          .retries = plan.retries};
+}
+
+int open_signals() {
+  sigset_t stopping;
+  ::sigemptyset(&stopping);
+  ::sigaddset(&stopping, SIGINT);
+  ::sigaddset(&stopping, SIGTERM);
+  return ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/// Repeats the call until it succeeds, or fails at a time after `until`.
+template <typename Call>
+auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
+  for (;;) {
+    try {
+      return call();
+    } catch (const Damaged&) {
+      throw;
+    } catch (const Error&) {
+      if (std::chrono::steady_clock::now() >= until) throw;
+    }
+    std::this_thread::sleep_for(kBetween);
+  }
+}
+
 }  // namespace
 
 WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan,
                                    Say say, Note note)
     : store_(store),
       queue_(queue),
-      memory_(store),
       plan_(std::move(plan)),
       say_(std::move(say)),
       note_(std::move(note)),
       owner_(store::new_run_key()),
       lock_(store.lock_run(owner_)),
-      watch_(open_source(store, plan_)) {
+      desk_(terms(plan_, owner_), plan_.order, note_, Clock::now()),
+      evaluators_([this](const WatchPlan::Judge& judge, std::int64_t evaluator) {
+        return open_group(judge, evaluator);
+      }) {
+  sources_.emplace(store_, queue_, open_source(store_, plan_), plan_, evaluators_, desk_, note_);
   ::signal(SIGIO, SIG_IGN);  // of leases on files that another process wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
   store::require_directory_in_home(job_logs(store));
-  orders_.owner = owner_;
-  orders_.retries = plan_.retries;
-  orders_.lease_us = std::chrono::microseconds(plan_.lease).count();
   for (const WatchPlan::Judge& judge : plan_.judges) {
-    const EvaluatorSpec& spec = judge.group.evaluator;
-    guards_.emplace_back(spec);
-    const std::int64_t evaluator = queue_.add_evaluator(spec.text(), guards_.back().digest());
-    groups_.push_back(open_group(judge, evaluator));
+    evaluators_.add(judge, [this](const std::string& spec, const std::string& digest) {
+      return queue_.add_evaluator(spec, digest);
+    });
   }
-  more_.assign(groups_.size(), true);
   bell_ = queue_.bell();  // from now on
-  sigset_t stopping;
-  ::sigemptyset(&stopping);
-  ::sigaddset(&stopping, SIGINT);
-  ::sigaddset(&stopping, SIGTERM);
-  signals_ = ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
-  pairs_.resize(watch_->places().size());
-  for (std::size_t i = 0; i < pairs_.size(); ++i) open_pairs(i);
+  signals_ = open_signals();
+  sources_->open();
   enter();
 }
 
@@ -99,10 +127,34 @@ std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::J
   return std::make_unique<ClusterGroup>(judge.group, evaluator, std::move(cluster), note_);
 }
 
+/// Announces this watch to processes that list watches and to those that delete checkpoints.
+void WatchCoordinator::enter() {
+  store::Watcher self{.key = owner_, .pid = ::getpid(), .host = host_name()};
+  const std::vector<std::string> places = sources_->places();
+  for (const WatchPlan::Judge& judge : plan_.judges) {
+    self.workers += static_cast<std::int64_t>(judge.group.workers);
+    for (const std::string& place : places) {
+      if (judge.directory && judge.directory->string() != place) continue;
+      self.places.push_back({place, judge.group.evaluator.text()});
+    }
+    // A watch that judges jobs which other processes have added.
+    if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
+  }
+  entry_.emplace(store_, self);
+  maker_.emplace(store::Store::open(store_.home(), store::OpenMode::existing), owner_,
+                 plan_.handover);
+  files_.emplace(*maker_, note_);
+  // For evaluators that read a checkpoint in place.
+  ::setenv("FLOR_HOME", store_.home().c_str(), 1);
+}
+
 WatchCoordinator::~WatchCoordinator() {
-  finder_.reset();
+  sources_->stop();
   if (signals_ >= 0) ::close(signals_);
 }
+
+// ---------------------------------------------------------------------------------------------
+// The loop.
 
 ExitStatus WatchCoordinator::run() {
   try {
@@ -116,21 +168,19 @@ ExitStatus WatchCoordinator::run() {
 }
 
 void WatchCoordinator::watch() {
-  for (const auto& group : groups_) group->start();
-  finder_.emplace(*watch_);
-  next_heartbeat_ = Clock::now() + plan_.lease / 3;
-  next_look_ = Clock::now() + kLook;
+  evaluators_.start();
+  sources_->start();
   next_ask_ = Clock::now() + kAsk;
   for (;;) {
     wait();
     if (stop_) return;
     wind_down();
-    take_news();
+    sources_->take_news();
     take_verdicts();
     take_replies();
     take_files();
     notice_edits();
-    for (const auto& group : groups_) group->dispatch();
+    evaluators_.dispatch();
     begin_exchange();
     publish();
     if (has_ended() || (plan_.until_idle && is_idle())) return;
@@ -148,37 +198,20 @@ void WatchCoordinator::rescue(const std::string& reason) {
   }
 }
 
-/// After a request to end: returns jobs that no worker has begun to the queue.
-void WatchCoordinator::wind_down() {
-  if (stop_request_ == store::StopRequest::none) return;
-  for (const auto& group : groups_) {
-    for (const store::Lease& lease : group->take_waiting()) {
-      orders_.reports.push_back({lease, JobReport::Kind::back});
-    }
-  }
-}
-
-bool WatchCoordinator::has_ended() const {
-  if (stop_request_ != store::StopRequest::drain) return stop_request_ != store::StopRequest::none;
-  return leases().empty() && !has_orders() && !exchange_.is_busy() && !sync_.is_busy() &&
-         accepted_.empty();
-}
-
 void WatchCoordinator::wait() {
   std::vector<pollfd> waiting{{bell_, POLLIN, 0},
                               {signals_, POLLIN, 0},
-                              {finder_->descriptor(), POLLIN, 0},
+                              {sources_->descriptor(), POLLIN, 0},
                               {exchange_.descriptor(), POLLIN, 0},
                               {sync_.descriptor(), POLLIN, 0},
                               {entry_->descriptor(), POLLIN, 0},
-                              {files_->descriptor(), POLLIN, 0}};
-  for (const auto& group : groups_) group->add_descriptors(waiting);
+                              {maker_->descriptor(), POLLIN, 0}};
+  evaluators_.add_descriptors(waiting);
   const auto left = std::chrono::ceil<milliseconds>(due() - Clock::now());
   ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
   if (waiting[0].revents != 0) {
     queue_.hush();
-    look_ = true;
-    next_heartbeat_ = Clock::now();  // a running job may have been cancelled
+    desk_.ring(Clock::now());
   }
   if (waiting[1].revents != 0) {
     drain(signals_);
@@ -188,211 +221,221 @@ void WatchCoordinator::wait() {
     stop_request_ = entry_->asked();
     next_ask_ = Clock::now() + kAsk;
   }
-  look_ = look_ || Clock::now() >= next_look_;
 }
 
 WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
-  auto due = std::min(next_look_, next_ask_);
-  for (const auto& group : groups_) due = std::min(due, group->due());
-  if (unsynced_since_ && !sync_.is_busy()) due = std::min(due, next_sync_);
-  if (next_file_) due = std::min(due, *next_file_);
-  if (plan_.until_idle && files_failing_since_) {
-    due = std::min(due, *files_failing_since_ + plan_.patience);
-  }
-  if (exchange_.is_busy()) return due;
-  due = std::min(due, next_edit());
-  if (failing_since_) return std::min(due, next_try_);
-  if (look_ || has_orders()) return Clock::now();
-  if (!leases().empty()) due = std::min(due, next_heartbeat_);
-  return std::min(due, next_lease(Clock::now()));
+  auto due = std::min({next_ask_, evaluators_.due(), files_->rest_end(),
+                       desk_.due(this_moment(), demands(), !leases().empty())});
+  if (plan_.until_idle) due = std::min(due, files_->end_of(plan_.patience));
+  const bool can_replace = !desk_.is_exchanging() && !desk_.fails() && files_->is_empty();
+  return can_replace ? std::min(due, evaluators_.next_edit()) : due;
 }
 
-/// When there may be a job for a free worker, as of `now`.
-WatchCoordinator::Clock::time_point WatchCoordinator::next_lease(Clock::time_point now) const {
-  bool wants = false;
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    if (wanted(i) == 0) continue;
-    if (more_[i]) return now;
-    wants = true;
-  }
-  if (!wants || !next_us_) return Clock::time_point::max();
-  // Not a moment too early. A time in the past belongs to a job for a group that is busy, and may
-  // hide the time of a job for another group.
-  const std::int64_t left = *next_us_ - now_us();
-  return left < 0 ? asked_ + kHidden : now + std::chrono::microseconds(left + 1000);
+/// After a request to end: returns jobs that no worker has begun to the queue.
+void WatchCoordinator::wind_down() {
+  if (stop_request_ != store::StopRequest::none) desk_.give_back(evaluators_.take_waiting());
 }
 
-void WatchCoordinator::take_news() {
-  Finder::News news = finder_->take();
-  if (!news.failure.empty()) throw Error(news.failure);
-  for (const std::string& remark : news.remarks) note_(remark);
-  for (const Found& found : news.found) {
-    for (Pair& pair : pairs_[found.place]) {
-      const auto known = pair.known.find(found.path);
-      const bool is_known = known != pair.known.end() && known->second == found.file;
-      if (known != pair.known.end()) pair.known.erase(known);
-      if (is_known) continue;
-      orders_.additions.push_back({.content = found.content,
-                                   .evaluator = pair.group->evaluator(),
-                                   .arguments = plan_.arguments,
-                                   .path = found.path});
-      orders_.sightings.push_back({pair.watch, found.path, found.file, found.content});
-    }
-  }
-  finder_idle_ = news.is_idle;
-  incomplete_ = std::move(news.incomplete);
+bool WatchCoordinator::has_ended() const {
+  if (stop_request_ != store::StopRequest::drain) return stop_request_ != store::StopRequest::none;
+  return leases().empty() && !desk_.has_orders() && !desk_.is_exchanging() &&
+         desk_.is_published();
 }
 
-/// A checkpoint of Flor's own is written to a file before a worker gets the job.
-void WatchCoordinator::hand_over(const store::LeasedJob& job) {
-  if (ends_) return orders_.reports.push_back({job.lease, JobReport::Kind::back});
-  if (!is_reference(job.what.path)) return groups_[index_of(job.what.evaluator)]->give(job);
-  reads_files_.insert(job.what.evaluator);
-  preparing_.emplace(job.lease, job);
-  files_->make(job.lease, job.what);
-}
-
-void WatchCoordinator::take_files() {
-  for (const CheckpointFiles::Made& made : files_->take()) {
-    auto node = preparing_.extract(made.lease);
-    if (node.empty()) {  // cancelled meanwhile
-      files_->drop(made.lease);
-      continue;
-    }
-    if (made.end != CheckpointFiles::Made::End::made) files_->drop(made.lease);
-    take_file(made, std::move(node.mapped()));
-  }
-}
-
-void WatchCoordinator::take_file(const CheckpointFiles::Made& made, store::LeasedJob job) {
-  using End = CheckpointFiles::Made::End;
-  switch (made.end) {
-    case End::made:
-      file_pause_ = {};
-      files_failing_since_.reset();
-      references_[made.lease] = std::exchange(job.what.path, made.path.string());
-      return groups_[index_of(job.what.evaluator)]->give(std::move(job));
-    case End::gone:
-      note_(printable(made.failure));
-      orders_.reports.push_back({made.lease, JobReport::Kind::gone});
-      return;
-    case End::damaged:
-      return note_verdict({.job = std::move(job), .text = made.failure});
-    case End::later:
-      return postpone(made.lease, made.failure);
-  }
-}
-
-/// Lacking room for its file is no failure of the job. Nothing is leased for a while.
-void WatchCoordinator::postpone(const store::Lease& lease, const std::string& reason) {
-  orders_.reports.push_back({lease, JobReport::Kind::back});
-  if (next_file_) return;  // this file was begun before the pause
-  file_failure_ = printable(reason);
-  if (!files_failing_since_) {
-    files_failing_since_ = Clock::now();
-    note_(fmt::format("{}; checkpoints wait until it works", file_failure_));
-  }
-  file_pause_ = std::clamp(file_pause_ * 2, kFirstPause, kLongestPause);
-  next_file_ = Clock::now() + file_pause_;
-}
-
-/// The name of the job's checkpoint; removes its file, which is not needed any more.
-std::string WatchCoordinator::found_path(const store::LeasedJob& job) {
-  const auto node = references_.extract(job.lease);
-  if (node.empty()) return job.what.path;
-  files_->drop(job.lease);
-  return node.mapped();
-}
-
-void WatchCoordinator::call_off(const store::Lease& lease) {
-  for (const auto& group : groups_) group->call_off(lease);
-  preparing_.erase(lease);
-  if (references_.erase(lease) > 0) files_->drop(lease);
-}
-
-void WatchCoordinator::take_verdicts() {
-  for (const auto& group : groups_) {
-    group->hear([this](Verdict verdict) { note_verdict(std::move(verdict)); });
-  }
-}
-
-void WatchCoordinator::note_verdict(Verdict verdict) {
-  const bool last = verdict.job.attempt >= plan_.retries.attempts;
-  const auto kind = verdict.good ? JobEvent::Kind::done
-                    : last       ? JobEvent::Kind::dead
-                                 : JobEvent::Kind::failed;
-  events_[verdict.job.lease] = {.kind = kind,
-                                .job = verdict.job.lease.job,
-                                .path = found_path(verdict.job),
-                                .text = verdict.text,
-                                .seconds = verdict.seconds};
-  orders_.reports.push_back({verdict.job.lease,
-                             verdict.good ? JobReport::Kind::done : JobReport::Kind::failed,
-                             std::move(verdict.text)});
+bool WatchCoordinator::is_idle() {
+  // An evaluator that cannot be loaded must be reported, though there is nothing to judge.
+  return desk_.is_idle(sources_->is_idle() && !files_->rests() && leases().empty() &&
+                       evaluators_.is_ready());
 }
 
 /// A user waits for a watch that ends when idle, so it must not retry for ever.
 void WatchCoordinator::lose_patience() const {
   if (!plan_.until_idle) return;
-  const auto is_over = [&](const std::optional<Clock::time_point>& since) {
-    return since && Clock::now() - *since > plan_.patience;
-  };
-  if (is_over(failing_since_) || is_over(unsynced_since_)) throw Error(failure_);
-  if (is_over(files_failing_since_)) throw Error(file_failure_);
+  if (const auto why = desk_.failure(Clock::now(), plan_.patience)) throw Error(*why);
+  if (Clock::now() > files_->end_of(plan_.patience)) throw Error(files_->why());
 }
 
-std::size_t WatchCoordinator::index_of(std::int64_t evaluator) const {
-  const auto found =
-      std::ranges::find(groups_, evaluator, [](const auto& group) { return group->evaluator(); });
-  return static_cast<std::size_t>(found - groups_.begin());
+// ---------------------------------------------------------------------------------------------
+// Jobs.
+
+/// A checkpoint of Flor's own is written to a file before a worker gets the job.
+void WatchCoordinator::hand_over(const store::LeasedJob& job) {
+  if (ends_) return desk_.give_back(job.lease);
+  if (JobFiles::concerns(job)) return files_->prepare(job);
+  evaluators_.give(job);
 }
 
-std::vector<store::Lease> WatchCoordinator::leases() const {
-  std::vector<store::Lease> all;
-  for (const auto& [lease, job] : preparing_) all.push_back(lease);
-  for (const auto& group : groups_) std::ranges::copy(group->leases(), std::back_inserter(all));
+void WatchCoordinator::take_files() {
+  using End = FileMaker::Made::End;
+  for (const FileMaker::Made& made : maker_->take()) {
+    auto prepared = files_->take(made, Clock::now());
+    if (!prepared) continue;
+    switch (prepared->end) {
+      case End::made:
+        evaluators_.give(std::move(prepared->job));
+        break;
+      case End::gone:
+        desk_.forget(made.lease);
+        break;
+      case End::damaged: {
+        std::string path = prepared->job.what.path;
+        desk_.end({.job = std::move(prepared->job), .text = std::move(prepared->failure)},
+                  std::move(path));
+        break;
+      }
+      case End::later:
+        desk_.give_back(made.lease);
+        break;
+    }
+  }
+}
+
+void WatchCoordinator::take_verdicts() {
+  evaluators_.hear([this](Verdict verdict) {
+    std::string path = files_->end(verdict.job);
+    desk_.end(std::move(verdict), std::move(path));
+  });
+}
+
+void WatchCoordinator::call_off(const store::Lease& lease) {
+  evaluators_.call_off(lease);
+  files_->call_off(lease);
+}
+
+void WatchCoordinator::notice_edits() {
+  const Evaluators::Edits edits = evaluators_.look_for_edits();
+  for (const std::string& file : edits.noticed) {
+    note_(fmt::format("{} was edited: what waits is judged by it as it is now", printable(file)));
+  }
+  desk_.give_back(edits.unstarted);
+  if (desk_.is_exchanging() || desk_.fails() || !files_->is_empty()) return;
+  for (const std::size_t evaluator : edits.replaceable) {
+    if (replace_edited(evaluator)) continue;
+    evaluators_.postpone(evaluator);
+    desk_.look();
+  }
+}
+
+/// False if the queue cannot be written at the moment, which the next exchange reports.
+bool WatchCoordinator::replace_edited(std::size_t evaluator) {
+  std::int64_t number = 0;
+  try {
+    number = queue_.add_evaluator(evaluators_.spec(evaluator), evaluators_.digest(evaluator));
+    sources_->take_over(evaluator, number);
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error&) {
+    return false;
+  }
+  desk_.replace_evaluator(evaluators_.number(evaluator), number);
+  evaluators_.replace(evaluator, number);
+  return true;
+}
+
+std::vector<Demand> WatchCoordinator::demands() const {
+  std::vector<Demand> all;
+  for (std::size_t i = 0; i < evaluators_.size(); ++i) {
+    const std::int64_t number = evaluators_.number(i);
+    LeaseFacts facts = evaluators_.facts(i);
+    facts.coming = files_->coming(number);
+    const bool reads_runs = !plan_.scopes.empty() || files_->reads(number);
+    facts.needs_room = reads_runs && plan_.handover != Handover::reference;
+    facts.rests =
+        facts.rests || stop_request_ != store::StopRequest::none || files_->rests();
+    all.push_back({number, jobs_to_lease(facts)});
+  }
   return all;
 }
 
-std::size_t WatchCoordinator::wanted(std::size_t index) const {
-  const EvaluationGroup& group = *groups_[index];
-  const bool is_edited = guards_[index].due() != Clock::time_point::max();
-  if (stop_request_ != store::StopRequest::none || next_file_ || is_edited) return 0;
-  const auto coming =
-      static_cast<std::size_t>(std::ranges::count_if(preparing_, [&](const auto& entry) {
-        return entry.second.what.evaluator == group.evaluator();
-      }));
-  std::size_t most = group.wanted();
-  const bool reads_runs = !plan_.scopes.empty() || reads_files_.contains(group.evaluator());
-  if (reads_runs && plan_.handover != Handover::reference) {
-    // Each job needs room for a checkpoint.
-    const std::size_t workers = plan_.judges[index].group.workers;
-    const std::size_t room = (1 + kFilesAhead) * std::max<std::size_t>(1, workers);
-    const std::size_t taken = group.leases().size();
-    most = std::min(most, room > taken ? room - taken : 0);
-  }
-  return most > coming ? most - coming : 0;
+std::vector<store::Lease> WatchCoordinator::leases() const {
+  std::vector<store::Lease> all = files_->leases();
+  std::ranges::copy(evaluators_.leases(), std::back_inserter(all));
+  return all;
 }
 
-bool WatchCoordinator::is_idle() {
-  // An evaluator that cannot be loaded must be reported, though there is nothing to judge.
-  const bool rests =
-      finder_idle_ && !has_orders() && !next_file_ && !exchange_.is_busy() && !sync_.is_busy() &&
-      accepted_.empty() && leases().empty() &&
-      std::ranges::all_of(groups_, [](const auto& group) { return group->is_ready(); });
-  if (!rests) {
-    found_nothing_open_ = false;
-    return false;
+// ---------------------------------------------------------------------------------------------
+// The queue.
+
+void WatchCoordinator::begin_exchange() {
+  if (files_->end_rest(Clock::now())) desk_.look();
+  if (desk_.is_exchanging()) return;
+  const std::vector<store::Lease> held = leases();
+  const std::vector<Demand> wanted = demands();
+  if (!desk_.is_due(this_moment(), wanted, !held.empty())) return;
+  const store::JobOrders& orders = desk_.begin(Clock::now(), held, wanted);
+  exchange_.begin([this, &orders] { return queue_.exchange(orders); });
+}
+
+void WatchCoordinator::take_replies() {
+  try {
+    if (const auto replies = exchange_.take()) take(*replies);
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    desk_.failed(Clock::now(), error.what());
   }
-  if (!found_nothing_open_ && !next_us_) look_ = true;  // ask the queue once more
-  return found_nothing_open_;
+}
+
+void WatchCoordinator::take(const store::JobReplies& replies) {
+  const JobDesk::News news = desk_.take(replies);
+  for (const store::LeasedJob& job : news.leases) hand_over(job);
+  for (const store::Lease& lease : news.called_off) call_off(lease);
+}
+
+/// Shows results that have become durable, and begins a sync of those accepted meanwhile.
+void WatchCoordinator::publish() {
+  try {
+    if (sync_.take()) tell(desk_.synced());
+  } catch (const Damaged&) {
+    throw;
+  } catch (const Error& error) {
+    desk_.sync_failed(Clock::now(), error.what());
+  }
+  if (!desk_.wants_sync(Clock::now())) return;
+  desk_.begin_sync();
+  sync_.begin([this] {
+    queue_.sync();
+    return true;
+  });
+}
+
+void WatchCoordinator::tell(const std::vector<JobEvent>& events) {
+  for (const JobEvent& event : events) say_(event);
+}
+
+void WatchCoordinator::give_back() {
+  ends_ = true;
+  desk_.give_back(leases());
+  evaluators_.stop();
+  while (exchange_.is_busy()) {
+    pollfd waiting{exchange_.descriptor(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    take_replies();
+  }
+  // After an error we go on: the failed exchange may have leased jobs that we do not know of.
+  if (!desk_.has_orders() && !desk_.fails() && desk_.is_published()) return;
+  try {
+    const auto until = Clock::now() + kLastTries;
+    do {
+      const store::JobOrders& orders = desk_.begin_last();
+      take(insist(until, [&] { return queue_.exchange(orders); }));
+    } while (desk_.has_orders());
+    insist(until, [this] { return queue_.sync(), true; });
+  } catch (const Error& error) {
+    const std::size_t lost = desk_.unpublished();
+    if (lost == 0) throw;
+    throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
+                            error.what(), lost));
+  }
+  tell(desk_.take_accepted());
 }
 
 ExitStatus WatchCoordinator::status() const {
-  for (const std::string& path : incomplete_) {
+  for (const std::string& path : sources_->incomplete()) {
     note_(fmt::format("{} is not complete, and no process writes it", printable(path)));
   }
-  return gave_up_ || !incomplete_.empty() ? ExitStatus::partly_done : ExitStatus::done;
+  return desk_.gave_up() || !sources_->incomplete().empty() ? ExitStatus::partly_done
+                                                            : ExitStatus::done;
 }
 
 }  // namespace flor::cli

@@ -1,5 +1,5 @@
-// What a replay logs, compared with the record and kept part by part: each with the verdict of its
-// new values.
+// Values that a replay logs, compared with the record and kept part by part: each part with the
+// verdict of its new values.
 #pragma once
 
 #include "replay/new_values.h"

@@ -19,7 +19,7 @@
 
 namespace flor::detail {
 
-/// What the work is taken from. All must outlive the task.
+/// The sources of the work. All must outlive the task.
 struct TaskFacts {
   store::Store& store;
   const Flags& flags;

@@ -1,0 +1,90 @@
+// The places of a watch: which evaluators judge the checkpoints found there, which are new to each,
+// and what happens to waiting jobs when an evaluator is edited.
+#pragma once
+
+#include "queue/jobs.h"
+#include "queue/sightings.h"
+#include "watch/checkpoint_source.h"
+#include "watch/evaluators/evaluators.h"
+#include "watch/finder.h"
+#include "watch/job_desk.h"
+#include "watch/watch_plan.h"
+
+#include <flor/store/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace flor::cli {
+
+/// Turns found checkpoints into new jobs at the desk: one for each evaluator of the place that does
+/// not know the checkpoint. The store remembers what was seen for which evaluator, so that a later
+/// watch knows it, too. One thread makes all calls; from `start` to `stop` the source belongs to a
+/// thread of its own.
+class WatchedSources {
+ public:
+  /// The arguments, except the source, must outlive it.
+  WatchedSources(const store::Store& store, store::JobQueue& queue,
+                 std::unique_ptr<CheckpointSource> source, const WatchPlan& plan,
+                 const Evaluators& evaluators, JobDesk& desk, WatchNote note);
+
+  /// Pairs places with evaluators, which must all have been added. Checkpoints that were there when
+  /// a place was watched for the first time are judged only with `existing`; later ones always are.
+  /// Throws what the store and the queue throw.
+  void open();
+  /// Begins to look for checkpoints, and ends it.
+  void start() { finder_.emplace(*source_); }
+  void stop() { finder_.reset(); }
+
+  /// The names of the places.
+  std::vector<std::string> places() const { return source_->places(); }
+  /// Readable when there is news to take.
+  int descriptor() const { return finder_->descriptor(); }
+  /// Brings to the desk what was found since the last call. Throws Error if nothing more will be.
+  void take_news() { take(finder_->take()); }
+  /// The same, with news from elsewhere.
+  void take(Finder::News news);
+  /// Whether everything was looked at, and nothing is expected.
+  bool is_idle() const { return is_idle_; }
+  /// Paths of checkpoints that are not complete.
+  const std::vector<std::string>& incomplete() const { return incomplete_; }
+
+  /// Hands the waiting jobs of an edited evaluator to its new version, which has this number.
+  /// Throws what the queue throws; then nothing is lost, and it may be called again.
+  void take_over(std::size_t evaluator, std::int64_t number);
+
+ private:
+  /// A place with an evaluator for it.
+  struct Pair {
+    std::size_t evaluator = 0;  // place in the plan
+    std::int64_t watch = 0;     // of WatchMemory
+    /// Checkpoints that this evaluator need not judge, though another evaluator of the place must.
+    std::unordered_map<std::string, store::FileIdentity> known;
+  };
+
+  void open_pair(std::size_t place, Pair& pair);
+  void forget_what_all_know(std::size_t place);
+  void take_over(std::int64_t number, const std::string& spec,
+                 const std::vector<store::Sighting>& seen);
+  store::NewJob job(const store::Digest& content, std::int64_t evaluator,
+                    const std::string& path) const;
+
+  store::JobQueue& queue_;
+  store::WatchMemory memory_;
+  const WatchPlan& plan_;
+  const Evaluators& evaluators_;
+  JobDesk& desk_;
+  WatchNote note_;
+  std::unique_ptr<CheckpointSource> source_;
+  std::vector<std::vector<Pair>> pairs_;  // by place
+  std::vector<std::string> incomplete_;
+  bool is_idle_ = false;
+  std::optional<Finder> finder_;
+};
+
+}  // namespace flor::cli
