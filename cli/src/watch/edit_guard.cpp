@@ -12,26 +12,27 @@ constexpr std::chrono::milliseconds kSettle{500};
 
 }  // namespace
 
-EditGuard::EditGuard(EvaluatorSpec evaluator)
+EditGuard::EditGuard(EvaluatorSpec evaluator, Now now)
     : evaluator_(std::move(evaluator)),
+      now_(std::move(now)),
       file_(identify(evaluator_.file)),
       known_(evaluator_.digest()),
       digest_(known_) {}
 
 bool EditGuard::look() {
-  auto now = identify(evaluator_.file);
-  if (now == file_) return changed_.has_value();
-  file_ = std::move(now);
+  auto present = identify(evaluator_.file);
+  if (present == file_) return changed_.has_value();
+  file_ = std::move(present);
   digest_ = evaluator_.digest();
-  changed_ = digest_ == known_ ? std::nullopt : std::optional(Clock::now());
+  changed_ = digest_ == known_ ? std::nullopt : std::optional(now_());
   return changed_.has_value();
 }
 
-bool EditGuard::is_settled() const { return changed_ && file_ && Clock::now() >= due(); }
+bool EditGuard::is_settled() const { return changed_ && file_ && now_() >= due(); }
 
 EditGuard::Clock::time_point EditGuard::due() const {
   if (!changed_) return Clock::time_point::max();
-  return file_ ? *changed_ + kSettle : Clock::now() + kSettle;  // the file may come back
+  return file_ ? *changed_ + kSettle : now_() + kSettle;  // the file may come back
 }
 
 }  // namespace flor::cli

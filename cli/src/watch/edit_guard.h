@@ -5,6 +5,7 @@
 #include "watch/evaluators/evaluator.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -14,9 +15,10 @@ namespace flor::cli {
 class EditGuard {
  public:
   using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
 
   /// The workers know the file as it is now.
-  explicit EditGuard(EvaluatorSpec evaluator);
+  explicit EditGuard(EvaluatorSpec evaluator, Now now = Clock::now);
 
   /// Looks at the file, which is cheap while it is untouched. Returns true from when its content
   /// differs from the one that the workers know, or it is gone: a job given to them then would be
@@ -27,7 +29,7 @@ class EditGuard {
   bool is_settled() const;
   /// Delays settling: the wait starts again.
   void postpone() {
-    if (changed_) changed_ = Clock::now();
+    if (changed_) changed_ = now_();
   }
   /// When `is_settled` may become true; the end of time if there was no edit.
   Clock::time_point due() const;
@@ -41,6 +43,7 @@ class EditGuard {
 
  private:
   EvaluatorSpec evaluator_;
+  Now now_;
   std::optional<store::FileIdentity> file_;
   std::string known_, digest_;
   std::optional<Clock::time_point> changed_;

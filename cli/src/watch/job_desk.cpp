@@ -35,9 +35,9 @@ JobDesk::JobDesk(store::JobOrders terms, store::JobOrder order, WatchNote note, 
       order_(order),
       note_(std::move(note)),
       orders_(terms_),
+      asked_{.now = now},
       next_heartbeat_(now + third(terms_)),
-      next_look_(now + kLook),
-      asked_(now) {}
+      next_look_(now + kLook) {}
 
 // ---------------------------------------------------------------------------------------------
 // Orders.
@@ -115,18 +115,20 @@ JobDesk::Time JobDesk::next_lease(const Moment& at, const std::vector<Demand>& d
     wants = true;
   }
   if (!wants || !next_us_) return Time::max();
-  // Not a moment too early. A time in the past belongs to a job for a group that is busy, and may
-  // hide the time of a job for another group.
-  const std::int64_t left = *next_us_ - at.unix_us;
-  return left < 0 ? asked_ + kHidden : at.now + std::chrono::microseconds(left + 1000);
+  // A time that was past when the queue was asked belongs to a job for a group that is busy, and
+  // may hide the time of a job for another group.
+  if (*next_us_ < asked_.unix_us) return asked_.now + kHidden;
+  // Not a moment too early.
+  return at.now + std::chrono::microseconds(std::max<std::int64_t>(
+                      *next_us_ + 1000 - at.unix_us, 0));
 }
 
-const store::JobOrders& JobDesk::begin(Time now, const std::vector<store::Lease>& held,
+const store::JobOrders& JobDesk::begin(const Moment& at, const std::vector<store::Lease>& held,
                                        const std::vector<Demand>& demands) {
-  add_heartbeats(now, held);
+  add_heartbeats(at.now, held);
   look_ = false;
-  asked_ = now;
-  next_look_ = now + kLook;
+  asked_ = at;
+  next_look_ = at.now + kLook;
   begin_saying();
   for (const Demand& demand : demands) {
     if (demand.count > 0) said_.requests.push_back({demand.evaluator, demand.count, order_});

@@ -84,7 +84,7 @@ class JobDesk {
   Time due(const Moment& at, const std::vector<Demand>& demands, bool holds) const;
   /// Begins one. The orders stay as they are until `take` or `failed`. `held`: all leases without
   /// verdict, which are prolonged when that is due.
-  const store::JobOrders& begin(Time now, const std::vector<store::Lease>& held,
+  const store::JobOrders& begin(const Moment& at, const std::vector<store::Lease>& held,
                                 const std::vector<Demand>& demands);
   /// Begins the exchange that ends the watch: nothing is leased or prolonged.
   const store::JobOrders& begin_last();
@@ -140,7 +140,8 @@ class JobDesk {
   std::optional<std::int64_t> next_us_;      // when there may be more to lease
   std::set<std::int64_t> exhausted_;  // evaluators that the latest exchange had no more jobs for
   std::size_t demands_ = 0;           // of the latest exchange: evaluators
-  Time next_heartbeat_, next_look_, asked_;
+  Moment asked_;              // when it began
+  Time next_heartbeat_, next_look_;
   bool look_ = true, exchanging_ = false, is_syncing_ = false, gave_up_ = false;
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
   RetryPause exchange_pause_{kFirstPause, kLongestPause}, sync_pause_{kSyncPause, kSyncPause};

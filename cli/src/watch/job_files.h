@@ -18,7 +18,7 @@
 
 namespace flor::cli {
 
-/// Knows the jobs whose file is being made, and the checkpoints behind the files of those that are
+/// Knows the jobs whose file is being made, and the checkpoints in the files of those that are
 /// being evaluated. Lacking room for a file is no failure of the job: it is returned to the queue,
 /// and nothing is leased for a while.
 ///

@@ -362,7 +362,7 @@ void WatchCoordinator::begin_exchange() {
   const std::vector<store::Lease> held = leases();
   const std::vector<Demand> wanted = demands();
   if (!desk_.is_due(this_moment(), wanted, !held.empty())) return;
-  const store::JobOrders& orders = desk_.begin(Clock::now(), held, wanted);
+  const store::JobOrders& orders = desk_.begin(this_moment(), held, wanted);
   exchange_.begin([this, &orders] { return queue_.exchange(orders); });
 }
 

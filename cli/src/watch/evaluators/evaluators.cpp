@@ -25,7 +25,7 @@ std::size_t jobs_to_lease(const LeaseFacts& facts) {
 void Evaluators::add(
     const WatchPlan::Judge& judge,
     const std::function<std::int64_t(const std::string&, const std::string&)>& number) {
-  EditGuard guard(judge.group.evaluator);
+  EditGuard guard(judge.group.evaluator, now_);
   const std::int64_t evaluator = number(judge.group.evaluator.text(), guard.digest());
   all_.push_back({judge, std::move(guard), open_(judge, evaluator)});
 }

@@ -37,7 +37,8 @@ class Evaluators {
   using Open = std::function<std::unique_ptr<EvaluationGroup>(const WatchPlan::Judge& judge,
                                                               std::int64_t evaluator)>;
 
-  explicit Evaluators(Open open) : open_(std::move(open)) {}
+  explicit Evaluators(Open open, EditGuard::Now now = Clock::now)
+      : open_(std::move(open)), now_(std::move(now)) {}
 
   /// Adds the evaluator with its present content; `number` gives it its number in the queue.
   void add(const WatchPlan::Judge& judge,
@@ -97,6 +98,7 @@ class Evaluators {
   };
 
   Open open_;
+  EditGuard::Now now_;
   std::vector<One> all_;
 };
 
