@@ -295,6 +295,11 @@ TEST_F(JobDeskTest, GivesWaitingJobsToTheNewVersionOfAnEvaluator) {
 // ---------------------------------------------------------------------------------------------
 // In any order.
 
+/// Unlike rapidcheck's own numbers, as likely large in early cases as in late ones.
+int any_number(int first, int end) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(first, end));
+}
+
 /// A queue that gives leases, refuses reports about those that it took back, and may carry out
 /// orders although the watch is told that it failed.
 class ModelQueue {
@@ -377,22 +382,22 @@ class ModelWatch {
         desk_.add(new_job("/runs/" + std::to_string(next_++)));
         break;
       case 1:
-        end_one(*rc::gen::inRange(0, 4));
+        end_one(any_number(0, 4));
         break;
       case 2:
-        if (queue.size() > 0 && *rc::gen::inRange(0, 3) == 0) {
-          queue.cancel(*rc::gen::inRange<std::size_t>(0, queue.size()));
+        if (queue.size() > 0 && any_number(0, 3) == 0) {
+          queue.cancel(static_cast<std::size_t>(any_number(0, static_cast<int>(queue.size()))));
         }
         break;
       case 3:
       case 4:
-        exchange(*rc::gen::inRange(0, 4));
+        exchange(any_number(0, 4));
         break;
       case 5:
         sync(*rc::gen::arbitrary<bool>());
         break;
       default:
-        clock_.pass(std::chrono::milliseconds(*rc::gen::inRange(1, 20'000)));
+        clock_.pass(std::chrono::milliseconds(any_number(1, 20'000)));
     }
     check_due();
   }
@@ -485,8 +490,8 @@ class ModelWatch {
 
 RC_GTEST_PROP(JobDeskProperty, EachAcceptedResultIsToldOnceAndEachCheckpointArrives, ()) {
   ModelWatch watch;
-  const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 8));
-  for (const int kind : steps) watch.step(kind);
+  const int steps = any_number(0, 150);
+  for (int i = 0; i < steps; ++i) watch.step(any_number(0, 8));
   watch.settle();
   RC_ASSERT(watch.queue.added == watch.found());
   RC_ASSERT(watch.held.empty());

@@ -129,7 +129,8 @@ RC_GTEST_PROP(JobFilesProperty, NoFileStaysWithoutItsJob, ()) {
   std::set<std::int64_t> preparing, off;  // called off while their files are being made
   std::map<std::int64_t, store::LeasedJob> evaluated;
   std::int64_t next = 0;
-  const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5));
+  const auto steps = *rc::gen::resize(
+      rc::kNominalSize, rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 5)));
   for (const int step : steps) {
     now += 50ms;
     if (step == 0) {
