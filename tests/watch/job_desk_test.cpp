@@ -139,20 +139,20 @@ TEST_F(JobDeskTest, ProlongsAllLeasesThreeTimesBeforeTheyEnd) {
 
 TEST_F(JobDeskTest, TellsAResultWhenItIsDurableNotBefore) {
   end(1, true);
-  EXPECT_FALSE(desk_.wants_sync(clock_.at.now)) << "the queue does not know of it";
+  EXPECT_FALSE(desk_.accepted().wants_sync(clock_.at.now)) << "the queue does not know of it";
   exchange();
-  EXPECT_TRUE(desk_.wants_sync(clock_.at.now));
-  desk_.begin_sync();
+  EXPECT_TRUE(desk_.accepted().wants_sync(clock_.at.now));
+  desk_.accepted().begin_sync();
   end(2, true);
   exchange();
-  EXPECT_FALSE(desk_.wants_sync(clock_.at.now)) << "one at a time";
+  EXPECT_FALSE(desk_.accepted().wants_sync(clock_.at.now)) << "one at a time";
   EXPECT_EQ(desk_.unpublished(), 2U);
-  const auto first = desk_.synced();
+  const auto first = desk_.accepted().synced();
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(first[0].job, 1) << "the second was accepted after the sync began";
-  desk_.begin_sync();
-  EXPECT_THAT(desk_.synced(), SizeIs(1));
-  EXPECT_TRUE(desk_.is_published());
+  desk_.accepted().begin_sync();
+  EXPECT_THAT(desk_.accepted().synced(), SizeIs(1));
+  EXPECT_EQ(desk_.unpublished(), 0U);
 }
 
 TEST_F(JobDeskTest, AResultThatTheQueueRefusesIsNotTold) {
@@ -161,7 +161,7 @@ TEST_F(JobDeskTest, AResultThatTheQueueRefusesIsNotTold) {
   store::JobReplies replies = accepting(orders);
   replies.accepted[0] = false;
   desk_.take(replies);
-  EXPECT_FALSE(desk_.wants_sync(clock_.at.now));
+  EXPECT_FALSE(desk_.accepted().wants_sync(clock_.at.now));
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("/runs/1: its result is not wanted any more")));
 }
 
@@ -174,12 +174,12 @@ TEST_F(JobDeskTest, AJobIsDeadWhenItsLastAttemptFails) {
   for (const auto& [facts, kind] : table) {
     end(++job, facts.first, facts.second);
     exchange();
-    desk_.begin_sync();
-    const bool gave_up = desk_.gave_up();
-    const auto events = desk_.synced();
+    desk_.accepted().begin_sync();
+    const bool gave_up = desk_.accepted().gave_up();
+    const auto events = desk_.accepted().synced();
     ASSERT_THAT(events, SizeIs(1));
     EXPECT_EQ(events[0].kind, kind);
-    EXPECT_EQ(desk_.gave_up(), gave_up || kind == Kind::dead) << "once it is told";
+    EXPECT_EQ(desk_.accepted().gave_up(), gave_up || kind == Kind::dead) << "once it is told";
   }
 }
 
@@ -216,15 +216,15 @@ TEST_F(JobDeskTest, KnowsWhenAUserHasWaitedLongEnough) {
 TEST_F(JobDeskTest, AFailedSyncIsTriedAgainAndKeepsItsResults) {
   end(1, true);
   exchange();
-  desk_.begin_sync();
-  desk_.sync_failed(clock_.at.now, "disk full");
+  desk_.accepted().begin_sync();
+  desk_.accepted().sync_failed(clock_.at.now, "disk full");
   EXPECT_THAT(notes_, ElementsAre("disk full; results are not told of until it works"));
-  EXPECT_FALSE(desk_.wants_sync(clock_.at.now));
-  EXPECT_EQ(desk_.due(clock_.at, {}, false), clock_.at.now + JobDesk::kSyncPause);
-  clock_.pass(JobDesk::kSyncPause);
-  ASSERT_TRUE(desk_.wants_sync(clock_.at.now));
-  desk_.begin_sync();
-  EXPECT_THAT(desk_.synced(), SizeIs(1));
+  EXPECT_FALSE(desk_.accepted().wants_sync(clock_.at.now));
+  EXPECT_EQ(desk_.due(clock_.at, {}, false), clock_.at.now + AcceptedResults::kPause);
+  clock_.pass(AcceptedResults::kPause);
+  ASSERT_TRUE(desk_.accepted().wants_sync(clock_.at.now));
+  desk_.accepted().begin_sync();
+  EXPECT_THAT(desk_.accepted().synced(), SizeIs(1));
 }
 
 TEST_F(JobDeskTest, AsksAgainAtOnceWhileTheQueueHasMoreAndElseWhenItSays) {
@@ -456,10 +456,10 @@ class ModelWatch {
   }
 
   void sync(bool works) {
-    if (!desk_.wants_sync(clock_.at.now)) return;
-    desk_.begin_sync();
-    if (!works) return desk_.sync_failed(clock_.at.now, "disk full");
-    for (const JobEvent& event : desk_.synced()) {
+    if (!desk_.accepted().wants_sync(clock_.at.now)) return;
+    desk_.accepted().begin_sync();
+    if (!works) return desk_.accepted().sync_failed(clock_.at.now, "disk full");
+    for (const JobEvent& event : desk_.accepted().synced()) {
       const auto lease = std::ranges::find_if(verdicts_, [&](const store::Lease& one) {
         return one.job == event.job && !told.contains(one) && queue.results.contains(one);
       });
@@ -472,14 +472,14 @@ class ModelWatch {
   void check_due() const {
     const bool holds = !held.empty();
     const auto due = desk_.due(clock_.at, demands(), holds);
-    const bool acts = desk_.is_due(clock_.at, demands(), holds) || desk_.wants_sync(clock_.at.now);
+    const bool acts = desk_.is_due(clock_.at, demands(), holds) || desk_.accepted().wants_sync(clock_.at.now);
     if (desk_.is_due(clock_.at, demands(), holds)) RC_ASSERT(due <= clock_.at.now);
     if (acts) return;
     RC_ASSERT(due > clock_.at.now);
     RC_ASSERT(due < RetryPause::Time::max());
     TestClock later = clock_;
     later.pass(std::chrono::ceil<std::chrono::microseconds>(due - clock_.at.now));
-    RC_ASSERT(desk_.is_due(later.at, demands(), holds) || desk_.wants_sync(later.at.now));
+    RC_ASSERT(desk_.is_due(later.at, demands(), holds) || desk_.accepted().wants_sync(later.at.now));
   }
 
   TestClock clock_;

@@ -6,8 +6,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flor::cli {
@@ -22,8 +25,25 @@ using ::testing::IsEmpty;
 class NoMaker final : public FileMaker {
  public:
   void make(const store::Lease& lease, const store::NewJob&) override { files.insert(lease); }
+  int descriptor() const override { return -1; }
+  std::vector<Made> take() override { return std::exchange(ready, {}); }
   void drop(const store::Lease& lease) override { files.erase(lease); }
   std::set<store::Lease> files;
+  std::vector<Made> ready;
+};
+
+/// Files of jobs, whose maker the test sees.
+struct Files {
+  /// One file is ready.
+  std::optional<JobFiles::Prepared> take(const FileMaker::Made& one, JobFiles::Time now) {
+    maker.ready.push_back(one);
+    auto all = files.take(now);
+    return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+  }
+  std::vector<std::string> notes;
+  std::unique_ptr<NoMaker> owned = std::make_unique<NoMaker>();
+  NoMaker& maker = *owned;
+  JobFiles files{std::move(owned), [this](const std::string& note) { notes.push_back(note); }};
 };
 
 store::LeasedJob reference(std::int64_t job, std::int64_t evaluator = 1) {
@@ -43,9 +63,13 @@ FileMaker::Made made(std::int64_t job, FileEnd end = FileEnd::made) {
 
 class JobFilesTest : public ::testing::Test {
  protected:
-  NoMaker maker_;
-  std::vector<std::string> notes_;
-  JobFiles files_{maker_, [this](const std::string& note) { notes_.push_back(note); }};
+  std::optional<JobFiles::Prepared> take(const FileMaker::Made& one, JobFiles::Time now) {
+    return all_.take(one, now);
+  }
+  Files all_;
+  NoMaker& maker_ = all_.maker;
+  std::vector<std::string>& notes_ = all_.notes;
+  JobFiles& files_ = all_.files;
   JobFiles::Time now_{1000s};
 };
 
@@ -64,7 +88,7 @@ TEST_F(JobFilesTest, AnEvaluatorGetsTheFileAndTheUserTheName) {
   EXPECT_EQ(files_.coming(2), 0U);
   EXPECT_TRUE(files_.reads(1));
   EXPECT_FALSE(files_.reads(2));
-  const auto prepared = files_.take(made(1), now_);
+  const auto prepared = take(made(1), now_);
   ASSERT_TRUE(prepared);
   EXPECT_EQ(prepared->job.what.path, "/scratch/1");
   EXPECT_TRUE(files_.is_empty());
@@ -76,25 +100,25 @@ TEST_F(JobFilesTest, LeavesNoFileOfAJobThatWasCalledOff) {
   files_.prepare(reference(1));
   files_.prepare(reference(2));
   files_.call_off({1, 1});
-  EXPECT_FALSE(files_.take(made(1), now_)) << "made meanwhile";
-  ASSERT_TRUE(files_.take(made(2), now_));
+  EXPECT_FALSE(take(made(1), now_)) << "made meanwhile";
+  ASSERT_TRUE(take(made(2), now_));
   files_.call_off({2, 1});
   EXPECT_THAT(maker_.files, IsEmpty());
 }
 
 TEST_F(JobFilesTest, RestsWhileThereIsNoRoomAndBlamesNoJob) {
   for (std::int64_t job = 1; job <= 3; ++job) files_.prepare(reference(job));
-  EXPECT_EQ(files_.take(made(1, FileEnd::later), now_)->end, FileEnd::later);
+  EXPECT_EQ(take(made(1, FileEnd::later), now_)->end, FileEnd::later);
   EXPECT_TRUE(files_.rests());
   EXPECT_EQ(files_.rest_end(), now_ + JobFiles::kFirstPause);
-  files_.take(made(2, FileEnd::later), now_ + 1ms);
+  take(made(2, FileEnd::later), now_ + 1ms);
   EXPECT_EQ(files_.rest_end(), now_ + JobFiles::kFirstPause) << "it was begun before the rest";
   EXPECT_THAT(notes_, ElementsAre("why; checkpoints wait until it works"));
   EXPECT_FALSE(files_.end_rest(now_ + 199ms));
   EXPECT_TRUE(files_.end_rest(now_ + 200ms));
   EXPECT_FALSE(files_.rests());
   EXPECT_FALSE(files_.end_rest(now_ + 201ms)) << "once";
-  files_.take(made(3, FileEnd::later), now_ + 300ms);
+  take(made(3, FileEnd::later), now_ + 300ms);
   EXPECT_EQ(files_.rest_end(), now_ + 300ms + 2 * JobFiles::kFirstPause);
   EXPECT_EQ(files_.end_of(60s), now_ + 60s) << "since the first failure";
   EXPECT_EQ(notes_.size(), 1U);
@@ -102,20 +126,20 @@ TEST_F(JobFilesTest, RestsWhileThereIsNoRoomAndBlamesNoJob) {
 
 TEST_F(JobFilesTest, BeginsAnewWithShortRestsWhenAFileWasMade) {
   for (std::int64_t job = 1; job <= 3; ++job) files_.prepare(reference(job));
-  files_.take(made(1, FileEnd::later), now_);
+  take(made(1, FileEnd::later), now_);
   files_.end_rest(now_ + 1s);
-  files_.take(made(2), now_ + 1s);
+  take(made(2), now_ + 1s);
   EXPECT_EQ(files_.end_of(60s), JobFiles::Time::max());
-  files_.take(made(3, FileEnd::later), now_ + 2s);
+  take(made(3, FileEnd::later), now_ + 2s);
   EXPECT_EQ(files_.rest_end(), now_ + 2s + JobFiles::kFirstPause);
 }
 
 TEST_F(JobFilesTest, SaysThatACheckpointIsGoneNotThatItIsDamaged) {
   files_.prepare(reference(1));
   files_.prepare(reference(2));
-  files_.take(made(1, FileEnd::gone), now_);
+  take(made(1, FileEnd::gone), now_);
   EXPECT_THAT(notes_, ElementsAre("why"));
-  EXPECT_EQ(files_.take(made(2, FileEnd::damaged), now_)->failure, "why");
+  EXPECT_EQ(take(made(2, FileEnd::damaged), now_)->failure, "why");
   EXPECT_EQ(notes_.size(), 1U) << "that is the result of the job";
   EXPECT_THAT(maker_.files, IsEmpty());
 }
@@ -123,8 +147,8 @@ TEST_F(JobFilesTest, SaysThatACheckpointIsGoneNotThatItIsDamaged) {
 /// Whatever becomes of the jobs, the files that stay are those of jobs that are being prepared or
 /// evaluated.
 RC_GTEST_PROP(JobFilesProperty, NoFileStaysWithoutItsJob, ()) {
-  NoMaker maker;
-  JobFiles files(maker, [](const std::string&) {});
+  Files all;
+  JobFiles& files = all.files;
   JobFiles::Time now{1000s};
   std::set<std::int64_t> preparing, off;  // called off while their files are being made
   std::map<std::int64_t, store::LeasedJob> evaluated;
@@ -141,7 +165,7 @@ RC_GTEST_PROP(JobFilesProperty, NoFileStaysWithoutItsJob, ()) {
       preparing.erase(job);
       const auto end = *rc::gen::element(FileEnd::made, FileEnd::gone, FileEnd::damaged,
                                          FileEnd::later);
-      const auto prepared = files.take(made(job, end), now);
+      const auto prepared = all.take(made(job, end), now);
       RC_ASSERT(prepared.has_value());
       if (end == FileEnd::made) evaluated.emplace(job, prepared->job);
     } else if (step == 2 && !evaluated.empty()) {
@@ -153,14 +177,14 @@ RC_GTEST_PROP(JobFilesProperty, NoFileStaysWithoutItsJob, ()) {
       off.insert(*preparing.begin());
       preparing.erase(preparing.begin());
     } else if (step == 4 && !off.empty()) {
-      RC_ASSERT(!files.take(made(*off.begin()), now));
+      RC_ASSERT(!all.take(made(*off.begin()), now));
       off.erase(off.begin());
     }
     std::set<store::Lease> expected;
     for (const std::int64_t job : preparing) expected.insert({job, 1});
     for (const std::int64_t job : off) expected.insert({job, 1});
     for (const auto& [job, leased] : evaluated) expected.insert({job, 1});
-    RC_ASSERT(maker.files == expected);
+    RC_ASSERT(all.maker.files == expected);
     RC_ASSERT(files.leases().size() == preparing.size());
   }
 }

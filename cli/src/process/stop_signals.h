@@ -5,15 +5,16 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <initializer_list>
 
 namespace flor::cli {
 
 /// Blocks these signals as long as it lives; those that come meanwhile stay pending until taken.
 class StopSignals {
  public:
-  StopSignals() {
+  explicit StopSignals(std::initializer_list<int> signals = {SIGINT, SIGTERM, SIGHUP}) {
     ::sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set_, signal);
+    for (const int signal : signals) ::sigaddset(&set_, signal);
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
     descriptor_ = ::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK);
   }

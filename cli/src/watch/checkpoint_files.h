@@ -46,8 +46,11 @@ class FileMaker {
   };
 
   virtual ~FileMaker() = default;
-  /// Begins to make the file.
+  /// Begins to make the file; `take` returns the result.
   virtual void make(const store::Lease& lease, const store::NewJob& job) = 0;
+  /// Readable when there is something to take.
+  virtual int descriptor() const = 0;
+  virtual std::vector<Made> take() = 0;
   /// Removes the file of an evaluation that has ended, or is not wanted any more.
   virtual void drop(const store::Lease& lease) = 0;
 };
@@ -63,11 +66,9 @@ class CheckpointFiles final : public FileMaker {
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
 
-  /// Begins to make the file; `take` returns the result.
   void make(const store::Lease& lease, const store::NewJob& job) override;
-  /// Readable when there is something to take.
-  int descriptor() const { return news_; }
-  std::vector<Made> take();
+  int descriptor() const override { return news_; }
+  std::vector<Made> take() override;
   void drop(const store::Lease& lease) override;
 
  private:

@@ -35,6 +35,7 @@ JobDesk::JobDesk(store::JobOrders terms, store::JobOrder order, WatchNote note, 
       order_(order),
       note_(std::move(note)),
       orders_(terms_),
+      accepted_(note_),
       asked_{.now = now},
       next_heartbeat_(now + third(terms_)),
       next_look_(now + kLook) {}
@@ -89,7 +90,7 @@ void JobDesk::ring(Time now) {
 }
 
 bool JobDesk::is_due(const Moment& at, const std::vector<Demand>& demands, bool holds) const {
-  if (exchanging_ || !exchange_pause_.may_try(at.now)) return false;
+  if (exchanging_ || !pause_.may_try(at.now)) return false;
   const bool beats = holds && at.now >= next_heartbeat_;
   return look_ || at.now >= next_look_ || has_orders() || beats ||
          at.now >= next_lease(at, demands);
@@ -97,9 +98,9 @@ bool JobDesk::is_due(const Moment& at, const std::vector<Demand>& demands, bool 
 
 JobDesk::Time JobDesk::due(const Moment& at, const std::vector<Demand>& demands,
                            bool holds) const {
-  const Time sync = is_syncing_ ? Time::max() : sync_pause_.next();
+  const Time sync = accepted_.due();
   if (exchanging_) return sync;
-  if (fails()) return std::min(sync, exchange_pause_.next());
+  if (fails()) return std::min(sync, pause_.next());
   if (look_ || has_orders()) return at.now;
   Time due = std::min({sync, next_look_, next_lease(at, demands)});
   if (holds) due = std::min(due, next_heartbeat_);
@@ -159,7 +160,7 @@ void JobDesk::begin_saying() {
 
 JobDesk::News JobDesk::take(const store::JobReplies& replies) {
   exchanging_ = false;
-  if (exchange_pause_.succeeded()) note_("the queue can be written again");
+  if (pause_.succeeded()) note_("the queue can be written again");
   News news{.leases = replies.leases, .called_off = {}};
   std::map<std::int64_t, std::size_t> given;
   for (const store::LeasedJob& job : replies.leases) ++given[job.what.evaluator];
@@ -181,7 +182,7 @@ JobDesk::News JobDesk::take(const store::JobReplies& replies) {
     auto event = events_.extract(report.lease);
     if (event.empty()) continue;
     if (replies.accepted[i]) {
-      accepted_.push_back(std::move(event.mapped()));
+      accepted_.accept(std::move(event.mapped()));
     } else {
       note_(fmt::format("{}: its result is not wanted any more", printable(event.mapped().path)));
     }
@@ -215,53 +216,16 @@ void JobDesk::failed(Time now, const std::string& why) {
   said_ = terms_;
   look_ = true;
   next_heartbeat_ = now;  // none of them arrived
-  if (exchange_pause_.failed(now, why)) {
+  if (pause_.failed(now, why)) {
     note_(fmt::format("{}; results are kept until it works", why));
   }
-}
-
-// ---------------------------------------------------------------------------------------------
-// Results.
-
-bool JobDesk::wants_sync(Time now) const {
-  return !is_syncing_ && !accepted_.empty() && sync_pause_.may_try(now);
-}
-
-void JobDesk::begin_sync() {
-  is_syncing_ = true;
-  syncing_ = std::exchange(accepted_, {});
-}
-
-std::vector<JobEvent> JobDesk::told(std::vector<JobEvent> events) {
-  gave_up_ = gave_up_ || std::ranges::find(events, JobEvent::Kind::dead, &JobEvent::kind) !=
-                             events.end();
-  return events;
-}
-
-std::vector<JobEvent> JobDesk::synced() {
-  is_syncing_ = false;
-  sync_pause_.succeeded();
-  return told(std::exchange(syncing_, {}));
-}
-
-void JobDesk::sync_failed(Time now, const std::string& why) {
-  is_syncing_ = false;
-  put_before(std::exchange(syncing_, {}), accepted_);
-  if (sync_pause_.failed(now, why)) {
-    note_(fmt::format("{}; results are not told of until it works", why));
-  }
-}
-
-std::vector<JobEvent> JobDesk::take_accepted() {
-  put_before(std::exchange(syncing_, {}), accepted_);
-  return told(std::exchange(accepted_, {}));
 }
 
 // ---------------------------------------------------------------------------------------------
 // Ends.
 
 bool JobDesk::is_idle(bool rests) {
-  if (!rests || has_orders() || exchanging_ || is_syncing_ || !accepted_.empty()) {
+  if (!rests || has_orders() || exchanging_ || accepted_.size() > 0) {
     found_nothing_open_ = false;
     return false;
   }
@@ -270,10 +234,8 @@ bool JobDesk::is_idle(bool rests) {
 }
 
 std::optional<std::string> JobDesk::failure(Time now, milliseconds patience) const {
-  for (const RetryPause* pause : {&exchange_pause_, &sync_pause_}) {
-    if (now > pause->end_of(patience)) return pause->why();
-  }
-  return std::nullopt;
+  if (now > pause_.end_of(patience)) return pause_.why();
+  return accepted_.failure(now, patience);
 }
 
 }  // namespace flor::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "queue/jobs.h"
+#include "watch/accepted_results.h"
 #include "watch/evaluators/evaluation_group.h"
 #include "watch/retry_pause.h"
 #include "watch/watch_plan.h"
@@ -36,7 +37,7 @@ struct Moment {
 ///
 ///   end        a worker has a verdict; it is an order
 ///   take       the queue has accepted it: its event waits to be durable
-///   synced     it is durable: the user may be told
+///   synced     it is durable: the user may be told (AcceptedResults)
 ///
 /// An exchange that fails loses no order: all are said again, before later ones. Reports that a
 /// lease lives are the exception, as they are made anew. A report that the queue refuses (its lease
@@ -50,7 +51,6 @@ class JobDesk {
   static constexpr std::chrono::milliseconds kLook{60'000};
   /// Between tries to write what cannot be written.
   static constexpr std::chrono::milliseconds kFirstPause{200}, kLongestPause{10'000};
-  static constexpr std::chrono::milliseconds kSyncPause{1000};
 
   /// `terms`: owner, lease and retries of all exchanges. `order`: in which jobs are leased. The
   /// first heartbeat and the first look are counted from `now`.
@@ -80,7 +80,7 @@ class JobDesk {
   void look() { look_ = true; }
   /// Whether an exchange is to begin. `holds`: there are leases without verdict.
   bool is_due(const Moment& at, const std::vector<Demand>& demands, bool holds) const;
-  /// When one is due, or a sync, unless something happens before.
+  /// When one is due, or a sync, unless something happens before that.
   Time due(const Moment& at, const std::vector<Demand>& demands, bool holds) const;
   /// Begins one. The orders stay as they are until `take` or `failed`. `held`: all leases without
   /// verdict, which are prolonged when that is due.
@@ -97,21 +97,14 @@ class JobDesk {
   News take(const store::JobReplies& replies);
   void failed(Time now, const std::string& why);
   /// Whether the latest exchange failed.
-  bool fails() const { return exchange_pause_.fails(); }
+  bool fails() const { return pause_.fails(); }
 
   // Results.
-  /// Whether accepted results wait for a sync of the queue, and none runs.
-  bool wants_sync(Time now) const;
-  void begin_sync();
-  /// A sync that was begun has ended: the events that the user may be told.
-  std::vector<JobEvent> synced();
-  void sync_failed(Time now, const std::string& why);
-  /// Everything accepted, after a sync that came after it.
-  std::vector<JobEvent> take_accepted();
+  /// Those that the queue has accepted.
+  AcceptedResults& accepted() { return accepted_; }
+  const AcceptedResults& accepted() const { return accepted_; }
   /// How many results are not durable, or not even accepted.
-  std::size_t unpublished() const { return events_.size() + accepted_.size() + syncing_.size(); }
-  /// Whether all results that the queue has accepted were handed out.
-  bool is_published() const { return accepted_.empty() && syncing_.empty(); }
+  std::size_t unpublished() const { return events_.size() + accepted_.size(); }
 
   // Ends.
   /// Whether there is nothing to do: nothing waits here, and an exchange that began when all else
@@ -119,15 +112,12 @@ class JobDesk {
   bool is_idle(bool rests);
   /// Why it has failed for longer than that; nothing if it has not.
   std::optional<std::string> failure(Time now, std::chrono::milliseconds patience) const;
-  /// Whether a job has failed as often as it may.
-  bool gave_up() const { return gave_up_; }
 
  private:
   void add_heartbeats(Time now, const std::vector<store::Lease>& held);
   void begin_saying();
   void note_copies(const store::JobReplies& replies);
   Time next_lease(const Moment& at, const std::vector<Demand>& demands) const;
-  std::vector<JobEvent> told(std::vector<JobEvent> events);
 
   store::JobOrders terms_;
   store::JobOrder order_;
@@ -135,16 +125,15 @@ class JobDesk {
   store::JobOrders orders_;                  // of the next exchange
   store::JobOrders said_;                    // of the one that runs, or ran
   std::map<store::Lease, JobEvent> events_;  // reported to the queue, or to be
-  std::vector<JobEvent> accepted_;           // by the queue; not durable yet
-  std::vector<JobEvent> syncing_;            // being made durable by the running sync
+  AcceptedResults accepted_;
   std::optional<std::int64_t> next_us_;      // when there may be more to lease
   std::set<std::int64_t> exhausted_;  // evaluators that the latest exchange had no more jobs for
   std::size_t demands_ = 0;           // of the latest exchange: evaluators
   Moment asked_;              // when it began
   Time next_heartbeat_, next_look_;
-  bool look_ = true, exchanging_ = false, is_syncing_ = false, gave_up_ = false;
+  bool look_ = true, exchanging_ = false;
   bool found_nothing_open_ = false;  // by an exchange that began when all else was idle
-  RetryPause exchange_pause_{kFirstPause, kLongestPause}, sync_pause_{kSyncPause, kSyncPause};
+  RetryPause pause_{kFirstPause, kLongestPause};
 };
 
 }  // namespace flor::cli

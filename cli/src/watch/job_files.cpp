@@ -15,13 +15,21 @@ bool JobFiles::concerns(const store::LeasedJob& job) { return is_reference(job.w
 void JobFiles::prepare(const store::LeasedJob& job) {
   readers_.insert(job.what.evaluator);
   preparing_.emplace(job.lease, job);
-  maker_.make(job.lease, job.what);
+  maker_->make(job.lease, job.what);
+}
+
+std::vector<JobFiles::Prepared> JobFiles::take(Time now) {
+  std::vector<Prepared> all;
+  for (const FileMaker::Made& made : maker_->take()) {
+    if (auto prepared = take(made, now)) all.push_back(std::move(*prepared));
+  }
+  return all;
 }
 
 std::optional<JobFiles::Prepared> JobFiles::take(const FileMaker::Made& made, Time now) {
   using End = FileMaker::Made::End;
   auto node = preparing_.extract(made.lease);
-  if (node.empty() || made.end != End::made) maker_.drop(made.lease);
+  if (node.empty() || made.end != End::made) maker_->drop(made.lease);
   if (node.empty()) return std::nullopt;
   Prepared prepared{.end = made.end, .job = std::move(node.mapped()), .failure = made.failure};
   switch (made.end) {
@@ -52,13 +60,13 @@ void JobFiles::note_failure(const std::string& why, Time now) {
 std::string JobFiles::end(const store::LeasedJob& job) {
   const auto node = references_.extract(job.lease);
   if (node.empty()) return job.what.path;
-  maker_.drop(job.lease);
+  maker_->drop(job.lease);
   return node.mapped();
 }
 
 void JobFiles::call_off(const store::Lease& lease) {
   preparing_.erase(lease);
-  if (references_.erase(lease) > 0) maker_.drop(lease);
+  if (references_.erase(lease) > 0) maker_->drop(lease);
 }
 
 std::vector<store::Lease> JobFiles::leases() const {

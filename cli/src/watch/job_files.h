@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,8 +29,8 @@ class JobFiles {
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kFirstPause{200}, kLongestPause{10'000};
 
-  /// The maker must outlive it.
-  JobFiles(FileMaker& maker, WatchNote note) : maker_(maker), note_(std::move(note)) {}
+  JobFiles(std::unique_ptr<FileMaker> maker, WatchNote note)
+      : maker_(std::move(maker)), note_(std::move(note)) {}
 
   /// Whether a worker cannot get the job as it is.
   static bool concerns(const store::LeasedJob& job);
@@ -42,8 +43,10 @@ class JobFiles {
     store::LeasedJob job;  ///< if made, with the path of the file
     std::string failure;   ///< why not
   };
-  /// Takes what the maker has made. Nothing: the job was called off meanwhile.
-  std::optional<Prepared> take(const FileMaker::Made& made, Time now);
+  /// Readable when there is something to take.
+  int descriptor() const { return maker_->descriptor(); }
+  /// The jobs that were prepared since the last call, but those that were called off meanwhile.
+  std::vector<Prepared> take(Time now);
   /// An evaluation has ended: removes its file. Returns the checkpoint's name, or the path of a job
   /// that these files do not concern.
   std::string end(const store::LeasedJob& job);
@@ -69,9 +72,10 @@ class JobFiles {
   const std::string& why() const { return pause_.why(); }
 
  private:
+  std::optional<Prepared> take(const FileMaker::Made& made, Time now);
   void note_failure(const std::string& why, Time now);
 
-  FileMaker& maker_;
+  std::unique_ptr<FileMaker> maker_;
   WatchNote note_;
   std::map<store::Lease, store::LeasedJob> preparing_;
   std::map<store::Lease, std::string> references_;  // checkpoints, by the lease of the job

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,12 +32,6 @@ constexpr milliseconds kLastTries{2000}, kBetween{200};
 
 Moment this_moment() { return {std::chrono::steady_clock::now(), now_us()}; }
 
-void drain(int descriptor) {
-  char buffer[sizeof(signalfd_siginfo)];
-  while (::read(descriptor, buffer, sizeof buffer) > 0) {
-  }
-}
-
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
@@ -56,14 +49,6 @@ store::JobOrders terms(const WatchPlan& plan, const std::string& owner) {
   return {.owner = owner,
           .lease_us = std::chrono::microseconds(plan.lease).count(),
           .retries = plan.retries};
-}
-
-int open_signals() {
-  sigset_t stopping;
-  ::sigemptyset(&stopping);
-  ::sigaddset(&stopping, SIGINT);
-  ::sigaddset(&stopping, SIGTERM);
-  return ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /// Repeats the call until it succeeds, or fails at a time after `until`.
@@ -106,7 +91,6 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
     });
   }
   bell_ = queue_.bell();  // from now on
-  signals_ = open_signals();
   sources_->open();
   enter();
 }
@@ -141,17 +125,15 @@ void WatchCoordinator::enter() {
     if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
   }
   entry_.emplace(store_, self);
-  maker_.emplace(store::Store::open(store_.home(), store::OpenMode::existing), owner_,
-                 plan_.handover);
-  files_.emplace(*maker_, note_);
+  files_.emplace(std::make_unique<CheckpointFiles>(
+                     store::Store::open(store_.home(), store::OpenMode::existing), owner_,
+                     plan_.handover),
+                 note_);
   // For evaluators that read a checkpoint in place.
   ::setenv("FLOR_HOME", store_.home().c_str(), 1);
 }
 
-WatchCoordinator::~WatchCoordinator() {
-  sources_->stop();
-  if (signals_ >= 0) ::close(signals_);
-}
+WatchCoordinator::~WatchCoordinator() { sources_->stop(); }
 
 // ---------------------------------------------------------------------------------------------
 // The loop.
@@ -200,12 +182,12 @@ void WatchCoordinator::rescue(const std::string& reason) {
 
 void WatchCoordinator::wait() {
   std::vector<pollfd> waiting{{bell_, POLLIN, 0},
-                              {signals_, POLLIN, 0},
+                              {signals_.descriptor(), POLLIN, 0},
                               {sources_->descriptor(), POLLIN, 0},
                               {exchange_.descriptor(), POLLIN, 0},
                               {sync_.descriptor(), POLLIN, 0},
                               {entry_->descriptor(), POLLIN, 0},
-                              {maker_->descriptor(), POLLIN, 0}};
+                              {files_->descriptor(), POLLIN, 0}};
   evaluators_.add_descriptors(waiting);
   const auto left = std::chrono::ceil<milliseconds>(due() - Clock::now());
   ::poll(waiting.data(), waiting.size(), static_cast<int>(std::max<std::int64_t>(0, left.count())));
@@ -213,10 +195,7 @@ void WatchCoordinator::wait() {
     queue_.hush();
     desk_.ring(Clock::now());
   }
-  if (waiting[1].revents != 0) {
-    drain(signals_);
-    stop_ = true;
-  }
+  while (waiting[1].revents != 0 && signals_.came()) stop_ = true;
   if (waiting[5].revents != 0 || Clock::now() >= next_ask_) {
     stop_request_ = entry_->asked();
     next_ask_ = Clock::now() + kAsk;
@@ -239,7 +218,7 @@ void WatchCoordinator::wind_down() {
 bool WatchCoordinator::has_ended() const {
   if (stop_request_ != store::StopRequest::drain) return stop_request_ != store::StopRequest::none;
   return leases().empty() && !desk_.has_orders() && !desk_.is_exchanging() &&
-         desk_.is_published();
+         desk_.accepted().size() == 0;
 }
 
 bool WatchCoordinator::is_idle() {
@@ -267,24 +246,23 @@ void WatchCoordinator::hand_over(const store::LeasedJob& job) {
 
 void WatchCoordinator::take_files() {
   using End = FileMaker::Made::End;
-  for (const FileMaker::Made& made : maker_->take()) {
-    auto prepared = files_->take(made, Clock::now());
-    if (!prepared) continue;
-    switch (prepared->end) {
+  for (JobFiles::Prepared& prepared : files_->take(Clock::now())) {
+    const store::Lease lease = prepared.job.lease;
+    switch (prepared.end) {
       case End::made:
-        evaluators_.give(std::move(prepared->job));
+        evaluators_.give(std::move(prepared.job));
         break;
       case End::gone:
-        desk_.forget(made.lease);
+        desk_.forget(lease);
         break;
       case End::damaged: {
-        std::string path = prepared->job.what.path;
-        desk_.end({.job = std::move(prepared->job), .text = std::move(prepared->failure)},
+        std::string path = prepared.job.what.path;
+        desk_.end({.job = std::move(prepared.job), .text = std::move(prepared.failure)},
                   std::move(path));
         break;
       }
       case End::later:
-        desk_.give_back(made.lease);
+        desk_.give_back(lease);
         break;
     }
   }
@@ -385,14 +363,14 @@ void WatchCoordinator::take(const store::JobReplies& replies) {
 /// Shows results that have become durable, and begins a sync of those accepted meanwhile.
 void WatchCoordinator::publish() {
   try {
-    if (sync_.take()) tell(desk_.synced());
+    if (sync_.take()) tell(desk_.accepted().synced());
   } catch (const Damaged&) {
     throw;
   } catch (const Error& error) {
-    desk_.sync_failed(Clock::now(), error.what());
+    desk_.accepted().sync_failed(Clock::now(), error.what());
   }
-  if (!desk_.wants_sync(Clock::now())) return;
-  desk_.begin_sync();
+  if (!desk_.accepted().wants_sync(Clock::now())) return;
+  desk_.accepted().begin_sync();
   sync_.begin([this] {
     queue_.sync();
     return true;
@@ -413,7 +391,7 @@ void WatchCoordinator::give_back() {
     take_replies();
   }
   // After an error we go on: the failed exchange may have leased jobs that we do not know of.
-  if (!desk_.has_orders() && !desk_.fails() && desk_.is_published()) return;
+  if (!desk_.has_orders() && !desk_.fails() && desk_.accepted().size() == 0) return;
   try {
     const auto until = Clock::now() + kLastTries;
     do {
@@ -427,14 +405,14 @@ void WatchCoordinator::give_back() {
     throw Error(fmt::format("{}; {} results are lost, what they are of is judged again next time",
                             error.what(), lost));
   }
-  tell(desk_.take_accepted());
+  tell(desk_.accepted().take_all());
 }
 
 ExitStatus WatchCoordinator::status() const {
   for (const std::string& path : sources_->incomplete()) {
     note_(fmt::format("{} is not complete, and no process writes it", printable(path)));
   }
-  return desk_.gave_up() || !sources_->incomplete().empty() ? ExitStatus::partly_done
+  return desk_.accepted().gave_up() || !sources_->incomplete().empty() ? ExitStatus::partly_done
                                                             : ExitStatus::done;
 }
 

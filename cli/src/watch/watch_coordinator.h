@@ -3,6 +3,7 @@
 #pragma once
 
 #include "process/background_calls.h"
+#include "process/stop_signals.h"
 #include "queue/jobs.h"
 #include "queue/watchers.h"
 #include "watch/checkpoint_files.h"
@@ -92,13 +93,13 @@ class WatchCoordinator {
   std::optional<WatchedSources> sources_;
   std::optional<store::WatcherEntry> entry_;  // is there until the workers are gone
   Evaluators evaluators_;
-  std::optional<CheckpointFiles> maker_;
   std::optional<JobFiles> files_;
   Clock::time_point next_ask_;
   store::StopRequest stop_request_ = store::StopRequest::none;
-  bool stop_ = false;
+  bool stop_ = false;  // a signal came
   bool ends_ = false;  // new leases are returned at once
-  int signals_ = -1, bell_ = -1;
+  StopSignals signals_{SIGINT, SIGTERM};
+  int bell_ = -1;
   Background<store::JobReplies> exchange_;
   Background<bool> sync_;
 };

@@ -15,12 +15,24 @@
 #include <utility>
 
 namespace flor::detail {
+namespace {
+
+ProgramStart own_start(const Flags& flags) {
+  ProgramStart start{
+      .program = program_to_start(), .directory = std::filesystem::current_path(), .command = {}};
+  start.command.push_back(flags.command.empty() || hosted_program() ? start.program.string()
+                                                                    : flags.command[0]);
+  start.command.insert(start.command.end(), flags.arguments.begin(), flags.arguments.end());
+  return start;
+}
+
+}  // namespace
 
 std::vector<std::string> recorded_arguments(const Flags& flags) {
   return own_arguments(store::RecordedCommand(flags.command).words());
 }
 
-ReplayTask::ReplayTask(const TaskFacts& facts) : facts_(facts) {
+ReplayTask::ReplayTask(const TaskFacts& facts) : facts_(facts), start_(own_start(facts.flags)) {
   const std::string digest = asking_digest();
   if (facts_.flags.worker_socket < 0) {
     take_epochs(digest);

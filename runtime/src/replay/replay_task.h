@@ -7,6 +7,7 @@
 #include "replay/plugin_calls.h"
 #include "replay/probes.h"
 #include "replay/recorded_run.h"
+#include "verdict/verifier_process.h"
 #include "worker/assignment.h"
 #include "worker/replay_findings.h"
 
@@ -48,6 +49,8 @@ class ReplayTask {
   const std::vector<Epochs>& epochs() const { return epochs_; }
   /// Its number in the catalog.
   std::int64_t id() const { return id_; }
+  /// As this program was started.
+  const ProgramStart& start() const { return start_; }
   /// The parts of an order that define the question.
   WorkerOrder question() const;
   /// Where its findings go: into the store, or to `flor replay`.
@@ -59,6 +62,7 @@ class ReplayTask {
   void announce() const;
 
   TaskFacts facts_;
+  ProgramStart start_;
   std::vector<Epochs> epochs_;
   std::unique_ptr<Assignment> assignment_;
   Epochs first_piece_;

@@ -1,6 +1,5 @@
 #include "replay/replayer.h"
 
-#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "replay/findings_verifier.h"
@@ -20,15 +19,6 @@
 
 namespace flor::detail {
 namespace {
-
-ProgramStart own_start(const Flags& flags) {
-  ProgramStart start{
-      .program = program_to_start(), .directory = std::filesystem::current_path(), .command = {}};
-  start.command.push_back(flags.command.empty() || hosted_program() ? start.program.string()
-                                                                    : flags.command[0]);
-  start.command.insert(start.command.end(), flags.arguments.begin(), flags.arguments.end());
-  return start;
-}
 
 void check_probes(const Flags& flags, const Record& record) {
   const std::set<std::string>& loops = record.nested_loops();
@@ -91,7 +81,6 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   ReplayedArguments::check(flags_.kwargs);
   initial_environment();
   run_on_cores(flags_.cores);
-  start_ = own_start(flags_);
   store_ =
       store::Store::open(store::home_directory(flags_.home),
                          flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
@@ -142,8 +131,8 @@ void Replayer::open(bool strong) {
                    .boundaries = record_->boundaries(),
                    .epochs = record_->epochs(),
                    .finished = run_.state == store::RunState::finished},
-      task_->assignment(), registry_, comparison_, static_cast<WalkHost&>(*this), strong);
-  walk_->set_piece(task_->first_piece());
+      task_->first_piece(), task_->assignment(), registry_, comparison_,
+      static_cast<WalkHost&>(*this), strong);
   enter_section(true);
   start_journal();
   hurry_.emplace(*background_);  // there is no training that it could disturb
@@ -176,7 +165,7 @@ Replayer::~Replayer() {
 // The main loop.
 
 LoopScope::Start Replayer::begin_main(Frame& frame, bool random_access) {
-  if (prologue_seconds_ < 0) prologue_seconds_ = seconds_since(began_);
+  times_.note_first_loop();
   const store::MainLoop* const loop = record_->main_loop(frame.component);
   if (!loop) {
     const LoopScope::Start start = walk_->begin_new(frame);
@@ -258,7 +247,7 @@ Epochs Replayer::next_piece(const Position& position) {
   report_work();
   post([](PartChecker& parts) { parts.keep(true); });  // `flor replay` may wait for it
   const Epochs piece = task_->assignment().next(position);
-  part_began_ = Clock::now();
+  times_.begin_part();
   return piece;
 }
 
@@ -308,7 +297,7 @@ void Replayer::enter_section(bool recorded) {
   }
   section_ours_ = ours && recorded;
   enter_part(store::part_outside(section), section_ours_);
-  part_began_ = Clock::now();
+  times_.begin_part();
 }
 
 void Replayer::complete_section() {
@@ -328,7 +317,7 @@ void Replayer::complete_epoch(std::int64_t epoch) {
 }
 
 void Replayer::complete(std::int64_t part, bool whole) {
-  const double seconds = seconds_since(std::exchange(part_began_, Clock::now()));
+  const double seconds = times_.end_part();
   post([part, whole, seconds](PartChecker& parts) { parts.complete(part, whole, seconds); });
 }
 
@@ -523,7 +512,7 @@ ExitStatus Replayer::conclude_replay(bool failed, std::string_view message) {
   if (alone) store_->catalog().finish_replay(task_->id(), result);
   FoundValues found;
   for (const store::ReplayedPart& part : parts_->parts()) found.add(part);
-  const double seconds = seconds_since(began_);
+  const double seconds = times_.seconds();
   if (state_->restored_bytes() > 0) {
     parts_->findings().add_restore_time({state_->restored_bytes(), state_->restore_seconds()});
   }
@@ -539,10 +528,10 @@ ExitStatus Replayer::conclude_replay(bool failed, std::string_view message) {
                        .flags = flags_,
                        .id = task_->id(),
                        .question = task_->question(),
-                       .start = start_,
+                       .start = task_->start(),
                        .walks = probes_->walks(),
-                       .startup = std::max(prologue_seconds_, 0.0),
-                       .seconds = seconds_since(began_)},
+                       .startup = times_.startup(),
+                       .seconds = times_.seconds()},
                       parts_->parts(), result, found);
     }
     conclude(result, found, comparison_, run_, flags_);

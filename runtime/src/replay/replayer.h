@@ -14,7 +14,6 @@
 #include "session/outputs.h"
 #include "session/runtime.h"
 #include "verdict/verdict.h"
-#include "verdict/verifier_process.h"
 
 #include <flor/store/store.h>
 
@@ -23,8 +22,28 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace flor::detail {
+
+/// How long a replay and its parts have taken. Belongs to the session's thread.
+class ReplayTimes {
+ public:
+  double seconds() const { return seconds_since(began_); }
+  /// The first main loop begins; further calls change nothing.
+  void note_first_loop() {
+    if (!startup_) startup_ = seconds();
+  }
+  /// Until then; 0 if there was none.
+  double startup() const { return startup_.value_or(0); }
+  void begin_part() { part_began_ = Clock::now(); }
+  /// The seconds that the part took; the next one begins.
+  double end_part() { return seconds_since(std::exchange(part_began_, Clock::now())); }
+
+ private:
+  Clock::time_point began_ = Clock::now(), part_began_ = began_;
+  std::optional<double> startup_;
+};
 
 /// The session of a replay. Belongs to the session's thread, except `keep`, `tick` and what `post`
 /// is given, which run on the background thread and touch the part checker alone.
@@ -111,9 +130,7 @@ class Replayer : public Runtime, private WalkHost {
   bool interrupted_told_ = false;
   WorkDone work_;
   std::int64_t visited_ = 0;  // epochs that were asked for
-  ProgramStart start_;
-  Clock::time_point began_ = Clock::now(), part_began_ = began_;
-  double prologue_seconds_ = -1;  // until the first main loop
+  ReplayTimes times_;
 };
 
 }  // namespace flor::detail

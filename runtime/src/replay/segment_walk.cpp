@@ -8,6 +8,18 @@
 #include <utility>
 
 namespace flor::detail {
+namespace {
+
+void announce_way(const Frame& frame, std::int64_t target) {
+  const std::int64_t epochs = target - frame.index;
+  say(Level::result,
+      fmt::format("the nearest stored state is that before epoch {}: {} {} executed on the way to "
+                  "epoch {}",
+                  frame.first_epoch + frame.index, epochs, epochs == 1 ? "epoch is" : "epochs are",
+                  frame.first_epoch + target));
+}
+
+}  // namespace
 
 std::optional<LoopScope::Start> SegmentWalk::begin(const store::MainLoop& loop, Frame& frame,
                                                    bool random_access) {
@@ -71,18 +83,9 @@ LoopScope::Start SegmentWalk::visit(Frame& frame, bool random_access) {
     return {.visit = false};
   }
   if (frame.index > 0) skipped_ = true;
-  if (frame.index < target_.first && !strong_) announce_way(frame);
+  if (frame.index < target_.first && !strong_) announce_way(frame, target_.first);
   if (!begins_anew && frame.index > 0) restored_ = frame.index;
   return {.visit = true, .skip = static_cast<std::uint64_t>(frame.index)};
-}
-
-void SegmentWalk::announce_way(const Frame& frame) const {
-  const std::int64_t epochs = target_.first - frame.index;
-  say(Level::result,
-      fmt::format("the nearest stored state is that before epoch {}: {} {} executed on the way to "
-                  "epoch {}",
-                  frame.first_epoch + frame.index, epochs, epochs == 1 ? "epoch is" : "epochs are",
-                  frame.first_epoch + target_.first));
 }
 
 bool SegmentWalk::must_restore(std::int64_t iteration) {

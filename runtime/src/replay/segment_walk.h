@@ -59,18 +59,16 @@ struct WalkedRecord {
 /// Warnings go to stderr, and differences from the record to the comparison.
 class SegmentWalk {
  public:
-  /// The arguments must outlive the walk.
-  SegmentWalk(WalkedRecord record, const Assignment& assignment, const Registry& registry,
-              Comparison& comparison, WalkHost& host, bool strong)
+  /// The arguments must outlive the walk. `piece`: the first one, before any loop begins.
+  SegmentWalk(WalkedRecord record, Epochs piece, const Assignment& assignment,
+              const Registry& registry, Comparison& comparison, WalkHost& host, bool strong)
       : record_(record),
         assignment_(assignment),
         registry_(registry),
         comparison_(comparison),
         host_(host),
-        strong_(strong) {}
-
-  /// The first piece, before any loop begins.
-  void set_piece(Epochs piece) { piece_ = piece; }
+        strong_(strong),
+        piece_(piece) {}
 
   /// A recorded main loop begins. Sets its place, limits and first iteration in the frame. Nothing:
   /// neither this loop nor code after it is this process's, so the program may end.
@@ -109,7 +107,6 @@ class SegmentWalk {
   bool catching_up() const { return catching_up_; }
   /// Whether an epoch was not executed, since the program began.
   bool skipped() const { return skipped_; }
-  bool strong() const { return strong_; }
 
  private:
   LoopScope::Start pass_by(Frame& frame);
@@ -126,7 +123,6 @@ class SegmentWalk {
   bool builds_on() const;
   bool restore_ahead(std::int64_t ahead, std::int64_t here);
   bool is_over() const { return piece_.empty() && assignment_.may_end(section_); }
-  void announce_way(const Frame& frame) const;
 
   const WalkedRecord record_;
   const Assignment& assignment_;
