@@ -48,9 +48,9 @@ def _is_flor_flag(word: str) -> bool:
     return word.startswith(_FLAGS)
 
 
-def _flags(record: Union[str, bool, None], replay: Union[bool, str], resume: Union[bool, str], run: Optional[str],
-           every: Optional[int], epsilon: Optional[float], git: bool, home: Union[str, os.PathLike, None],
-           probe: Union[str, Iterable[str]], kwargs: Optional[Dict[str, Any]]) -> List[str]:
+def _flags(record: Union[str, bool, None], replay: Union[bool, str], resume: Union[bool, str], fork: Optional[str],
+           run: Optional[str], every: Optional[int], epsilon: Optional[float], git: bool,
+           home: Union[str, os.PathLike, None], probe: Union[str, Iterable[str]], kwargs: Optional[Dict[str, Any]]) -> List[str]:
     words: List[str] = []
     if record:
         words += ["--flor"] if record is True else ["--flor", record]
@@ -58,7 +58,8 @@ def _flags(record: Union[str, bool, None], replay: Union[bool, str], resume: Uni
         words += ["--replay_flor"] if replay is True else ["--replay_flor", replay]
     if resume:
         words += ["--flor_resume"] if resume is True else ["--flor_resume", str(resume)]
-    for flag, value in (("--flor_run", run), ("--flor_every", every), ("--flor_epsilon", epsilon)):
+    for flag, value in (("--flor_from", fork), ("--flor_run", run), ("--flor_every", every),
+                        ("--flor_epsilon", epsilon)):
         if value is not None:
             words += [flag, str(value)]
     for loop in [probe] if isinstance(probe, str) else list(probe):
@@ -73,14 +74,14 @@ def _flags(record: Union[str, bool, None], replay: Union[bool, str], resume: Uni
 
 
 def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool, None] = None,
-         replay: Union[bool, str] = False, resume: Union[bool, str] = False, run: Optional[str] = None,
-         every: Optional[int] = None, epsilon: Optional[float] = None, git: bool = True,
+         replay: Union[bool, str] = False, resume: Union[bool, str] = False, fork: Optional[str] = None,
+         run: Optional[str] = None, every: Optional[int] = None, epsilon: Optional[float] = None, git: bool = True,
          home: Union[str, "os.PathLike[str]", None] = None, probe: Union[str, Iterable[str]] = (),
          kwargs: Optional[Dict[str, Any]] = None) -> Session:
     """Opens the session that Flor's flags ask for, and takes them out of `argv` (by default `sys.argv`): `--flor NAME`
     records, `--replay_flor [PID/NGPUS]` replays; docs/cli.md lists all. Without such a flag the keyword arguments
-    count: `flor.init(record="digits")`, `flor.init(replay="1/2")`. Without either the session is off, and the program
-    is what it would be without Flor.
+    count: `flor.init(record="digits")`, `flor.init(replay="1/2")`; `fork="digits@12"` records a new run that begins with
+    the state after that epoch. Without either the session is off, and the program is what it would be without Flor.
 
     To be called once the program's libraries are imported, before it registers state. Where the flags of the command
     line are wrong, or recording cannot start, the program ends with one line that says why (status 2 for usage);
@@ -90,7 +91,7 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
         return Session()
     own = list(arguments[1:])
     before = _host().words_before(list(sys.argv[1:]))
-    given = _flags(record, replay, resume, run, every, epsilon, git, home, probe, kwargs)
+    given = _flags(record, replay, resume, fork, run, every, epsilon, git, home, probe, kwargs)
     by_flag = any(_is_flor_flag(word) for word in own) or not given
     by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # `flor replay` says what is to be done
     words = [*before, *own] if by_flag else [*before, *given, *own]

@@ -135,9 +135,20 @@ class CarriedTest(Script):
         self.killed()
         done = self.record("train.py", "t", "--flor_resume", status=7)
         self.assertIn("not resumed: epoch carries 'bad' (train.py:21) from one iteration to later code, and no checkpoint "
-                      "holds it; attach it", done.stderr)
+                      "of run ", done.stderr)
         self.assertIn("resuming run",
                       self.record("train.py", "t", "--flor_resume", "--flor_check", "none").stderr)
+
+    def test_a_fork_has_them_or_there_is_none(self):
+        self.program(self.STOP)
+        whole = self.record("train.py", "whole").stdout
+        done = self.record("train.py", "again", "--flor_from", "whole@2")
+        self.assertEqual(done.stdout, whole)
+        self.assertIn("are visited", done.stderr)
+        self.program(self.STOP.replace("w[0] = w[0] *", "bad += step; w[0] = w[0] *"))
+        self.record("train.py", "other")
+        done = self.record("train.py", "again", "--flor_from", "other@2", status=7)
+        self.assertIn("not forked: epoch carries 'bad' (train.py:21) from one iteration to later code", done.stderr)
 
     def test_what_is_attached_is_kept(self):
         self.program(self.STOP.replace('"epoch", 5', '"epoch", 5, attached="best, bad"'))

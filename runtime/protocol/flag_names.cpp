@@ -20,6 +20,7 @@ struct FlagName {
 constexpr std::array kRecord = {
     FlagName{"flor", "[NAME]", "record a run of the experiment NAME (default: the last one here)"},
     FlagName{"flor_resume", "[auto]", "continue the interrupted run; auto: or begin a new one"},
+    FlagName{"flor_from", "RUN[@EPOCH]", "begin a new run with the state after that epoch of RUN"},
     FlagName{"flor_check", "SECONDS|none",
              "how long a resume may check itself (default 1 %, 10 s)"},
     FlagName{"flor_no_git", "", "do not commit the sources"},

@@ -114,6 +114,7 @@ class Parser {
     if (flag_ == "--kwargs") return take_kwargs();
     if (flag_ == "--flor_run") return set(flags_.run);
     if (flag_ == "--flor_home") return set(flags_.home);
+    if (flag_ == "--flor_from") return take_from();
     if (flag_ == "--flor_init") return take_init();
     if (flag_ == "--flor_plugin") return take_plugin();
     if (flag_ == "--flor_verify") return take_verify();
@@ -306,6 +307,11 @@ class Parser {
     return true;
   }
 
+  bool take_from() {
+    flags_.from = value("RUN[@EPOCH]");
+    return true;
+  }
+
   bool take_check() {
     const std::string text = value("SECONDS|none");
     checks_ = true;
@@ -358,6 +364,15 @@ class Parser {
           "--flor and --replay_flor exclude each other: record a run first, then replay it (name "
           "it with --flor_run)");
     }
+    if (!flags_.from.empty()) {
+      if (replay_) throw UsageError("--flor_from begins a recording: it cannot be a replay");
+      record_ = true;
+    }
+    if (!flags_.from.empty() && flags_.resume == Resume::yes) {
+      throw UsageError(
+          "--flor_from begins a new run, and --flor_resume continues one: leave one out, or write "
+          "--flor_resume auto to continue the fork if it was interrupted");
+    }
     if (flags_.resume != Resume::no) {
       if (replay_) throw UsageError("--flor_resume goes on recording: it cannot be a replay");
       if (!flags_.run.empty() && (!flags_.name.empty() || flags_.resume == Resume::automatic)) {
@@ -368,7 +383,7 @@ class Parser {
       throw UsageError(
           "--flor_run names a run to replay or to resume: add --replay_flor or --flor_resume");
     }
-    if (checks_ && flags_.resume == Resume::no) {
+    if (checks_ && flags_.resume == Resume::no && flags_.from.empty()) {
       throw UsageError("--flor_check belongs to a resume: add --flor_resume");
     }
     if (replay_ && !has_segment_ && !stray_segment_.empty()) {

@@ -32,6 +32,8 @@ struct Flags {
   double epsilon = 1.0 / 15;  ///< --flor_epsilon X: share of the computing that recording may take
 
   Resume resume = Resume::no;
+  /// --flor_from RUN[@EPOCH]: a new run begins with the state after that epoch of RUN
+  std::string from;
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 

@@ -80,6 +80,13 @@ std::vector<Epochs> within_run(std::vector<Epochs> list, std::int64_t epochs) {
   return list;
 }
 
+void refuse_copied(const std::vector<Epochs>& list, std::int64_t first, std::string_view parent) {
+  if (list.empty() || list.front().first >= first) return;
+  throw UsageError(
+      fmt::format("{} of this run {} copied from run {}, which it was forked from: replay that run",
+                  print_epochs(Epochs{0, first}), first == 1 ? "is" : "are", parent.substr(0, 8)));
+}
+
 std::int64_t count_of(const std::vector<Epochs>& list) {
   std::int64_t count = 0;
   for (const Epochs& range : list) count += range.count();

@@ -35,6 +35,10 @@ std::vector<Epochs> parse_epoch_list(std::string_view text);
 /// that the run does not have.
 std::vector<Epochs> within_run(std::vector<Epochs> list, std::int64_t epochs);
 
+/// Throws UsageError where the list has an epoch before `first`, which the run has from `parent`, a
+/// key of another run.
+void refuse_copied(const std::vector<Epochs>& list, std::int64_t first, std::string_view parent);
+
 std::int64_t count_of(const std::vector<Epochs>& list);
 
 /// "epochs 3 to 5", "epoch 3", "no epoch"; "epochs 0, 4 to 6" for a list.

@@ -205,7 +205,7 @@ TEST(Layout, RepositoriesAreOpenedInTheseFilesAlone) {
                        "cli/src/hindsight/version_questions.cpp", "cli/src/view/sources.cpp",
                        "runtime/git/shadow.cpp", "runtime/git/shadow.h",
                        "runtime/src/replay/probes.cpp", "runtime/protocol/program_of_run.cpp",
-                       "runtime/src/record/recorder.cpp", "runtime/src/record/recorder_resume.cpp",
+                       "runtime/src/record/recorder.cpp", "runtime/src/resume/changes.cpp",
                        "runtime/src/record/source_packing.cpp"}));
   const auto named = files_with({"cli/src", "runtime"}, {"start.repository"},
                                 std::regex("emplace_back\\(run\\.start\\.repository|"

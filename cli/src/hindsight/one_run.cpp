@@ -31,22 +31,29 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The epochs of --epochs, for a run with `all` epochs.
-std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all) {
-  if (wish.epochs.empty()) return {{0, all}};
+std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all,
+                               const std::optional<store::Fork>& fork) {
+  const std::int64_t first = fork ? fork->first() : 0;
+  if (wish.epochs.empty()) return {{first, all}};
   try {
-    return detail::within_run(detail::parse_epoch_list(wish.epochs), all);
+    auto epochs = detail::within_run(detail::parse_epoch_list(wish.epochs), all);
+    if (fork) detail::refuse_copied(epochs, first, fork->parent);
+    return epochs;
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("--epochs {}: {}", printable(wish.epochs), error.what()));
   }
 }
 
 std::vector<Epochs> chosen_epochs(const ReplayWish& wish, std::int64_t all,
-                                  std::optional<std::int64_t> epoch) {
+                                  std::optional<std::int64_t> epoch,
+                                  const std::optional<store::Fork>& fork) {
   if (epoch && !wish.epochs.empty()) {
     throw UsageError(fmt::format("@{} and --epochs both say which epochs: give one", *epoch));
   }
-  if (epoch) return detail::within_run({{*epoch, *epoch + 1}}, all);
-  return epoch_list(wish, all);
+  if (!epoch) return epoch_list(wish, all, fork);
+  auto epochs = detail::within_run({{*epoch, *epoch + 1}}, all);
+  if (fork) detail::refuse_copied(epochs, fork->first(), fork->parent);
+  return epochs;
 }
 
 void check_probes(const std::vector<std::string>& probes,
@@ -247,7 +254,7 @@ void check_wish(const ReplayWish& wish) {
   if (wish.threads && (*wish.threads == 0 || *wish.threads > 4096)) {
     throw UsageError(fmt::format("--threads {}: expected 1 to 4096", *wish.threads));
   }
-  (void)epoch_list(wish, INT64_MAX);
+  (void)epoch_list(wish, INT64_MAX, {});
   (void)wish.verification();
 }
 
@@ -294,7 +301,8 @@ std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
   const std::vector<store::MainLoop> loops = replayable_loops(catalog, ranks);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
-  auto asked = parts_of(loops, chosen_epochs(wish, all, epoch));
+  const auto fork = catalog.fork(ranks.front().id);
+  auto asked = parts_of(loops, chosen_epochs(wish, all, epoch, fork), fork ? fork->first() : 0);
   if (asked.empty()) {
     throw NotFound(fmt::format("run {} has no complete epoch: there is nothing to replay",
                                short_key(ranks.front())));

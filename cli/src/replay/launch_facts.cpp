@@ -60,12 +60,14 @@ RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
                       const std::vector<std::string>& probes) {
   RunFacts facts;
   const Loads loads(catalog, run);
+  const auto fork = catalog.fork(run.id);
   for (const store::MainLoop& loop : catalog.main_loops(run.id)) {
     LoopFacts& known = facts.loops.emplace_back();
     known.first_epoch = loop.first_epoch;
     known.iterations = loop.iterations;
     known.leaves = loop.broke;
     for (std::int64_t i = 0; i <= loop.iterations; ++i) {
+      if (fork && i < loop.iterations && fork->is_others(loop.ordinal, i)) continue;
       if (loads.find(loop.ordinal, i, {})) known.boundaries.insert(i);
     }
     facts.epochs.resize(static_cast<std::size_t>(loop.first_epoch + loop.iterations));
@@ -109,14 +111,14 @@ void expect_loads_alone(RunFacts& facts) {
 }
 
 std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
-                                const std::vector<Epochs>& epochs) {
+                                const std::vector<Epochs>& epochs, std::int64_t first) {
   std::set<std::int64_t> parts;
   for (const Epochs& range : epochs) {
     for (std::int64_t epoch = range.first; epoch < range.end; ++epoch) parts.insert(epoch);
   }
-  if (parts.contains(0)) parts.insert(store::part_outside(0));
+  if (parts.contains(first)) parts.insert(store::part_outside(0));
   for (const store::MainLoop& loop : loops) {
-    const std::int64_t last = std::max<std::int64_t>(loop.first_epoch + loop.iterations - 1, 0);
+    const std::int64_t last = std::max(loop.first_epoch + loop.iterations - 1, first);
     if (loop.ended && parts.contains(last)) parts.insert(store::part_outside(loop.ordinal + 1));
   }
   return parts;

@@ -20,9 +20,10 @@ RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
 void expect_loads_alone(RunFacts& facts);
 
 /// The parts of a run that these epochs include: the epochs themselves, what is logged before the
-/// first main loop with epoch 0, and what is logged after a loop with its last epoch.
+/// first main loop with the first epoch, and what is logged after a loop with its last epoch.
+/// `first`: the first epoch of a run that was forked, which has the code after earlier loops, too.
 std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
-                                const std::vector<Epochs>& epochs);
+                                const std::vector<Epochs>& epochs, std::int64_t first = 0);
 
 /// Adds up the results of several parts or ranks; the verdict is the worst of them.
 void add(store::ReplayResult& sum, const store::ReplayResult& more);

@@ -74,6 +74,7 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
           catalog.strategy(id),   std::move(build),       std::move(recipe),
           std::move(ranks)};
   shown.decisions = with_gaps(shown);
+  shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
   return shown;
 }
 

@@ -32,6 +32,10 @@ struct ShownRun {
   std::optional<store::RunBuild> build = {};  ///< absent if the program has none
   std::optional<detail::BuildRecipe> recipe = {};
   std::vector<store::Run> ranks = {};  ///< all runs of its group, by rank; empty without one
+  struct Forks {
+    std::optional<store::Fork> from;  ///< absent: the run was not forked
+    std::vector<std::string> keys;    ///< of the runs that were forked from it
+  } forks = {};
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 

@@ -76,6 +76,11 @@ Json point_json(const store::ResumePoint& point) {
           {"step", point.loop.empty() ? Json(nullptr) : Json(point.step)}};
 }
 
+Json fork_json(const ShownRun& shown) {
+  if (!shown.forks.from) return nullptr;
+  return {{"run", shown.forks.from->parent}, {"epoch", shown.forks.from->epoch - 1}};
+}
+
 Json resumption_json(const store::Resumption& resumption) {
   Json result = point_json(resumption.point);
   result["resumed"] = json_time(resumption.resumed_us);
@@ -168,6 +173,8 @@ Json show_run_json(const ShownRun& shown) {
   });
   run["resume_point"] = shown.point ? point_json(*shown.point) : Json(nullptr);
   run["resumptions"] = array_of(shown.resumptions, resumption_json);
+  run["forked_from"] = fork_json(shown);
+  run["forks"] = shown.forks.keys;
   Json result = document("show");
   result["run"] = std::move(run);
   return result;

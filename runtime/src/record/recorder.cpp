@@ -184,6 +184,8 @@ Recorder::Recorder(Flags flags)
   const std::string launched = ranks_ ? launch_text(*ranks_, place) : std::string();
   std::optional<store::RankLaunch> launch;  // of a rank that follows another
   std::optional<store::Run> resumed;
+  std::optional<ForkPoint> forked;
+  std::vector<ChangedArgument> changed;  // since the run that is forked
   store::NewRun run;
   if (!is_first()) {
     launch = await_first_rank(*store_, *ranks_, launched);
@@ -192,9 +194,11 @@ Recorder::Recorder(Flags flags)
   } else {
     if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
     if (resumed && resumed->start.commit.empty()) flags_.git = false;  // as it was recorded
+    if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_, ranks_.has_value());
     if (!flags_.git) repository.reset();
     if (flags_.git && !repository) throw_no_repository();
     place = place_of_work(repository);
+    if (forked && flags_.name.empty()) flags_.name = forked->parent.start.experiment;
     run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
   }
   if (ranks_) {
@@ -206,6 +210,7 @@ Recorder::Recorder(Flags flags)
   run.program = program_file().string();
   run.program_digest = store::file_digest(run.program);
   run.command = flags_.command;
+  if (forked) put_back_environment(forked->parent);
   run.environment = environment();
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
@@ -218,8 +223,9 @@ Recorder::Recorder(Flags flags)
                              "wait for the process that holds it, or make room, and try again",
                              resumed->key.substr(0, 8), store_->home().string()));
     }
-    take_arguments(*resumed);
+    refuse_changed(*resumed, take_arguments(*resumed));
   } else {
+    if (forked) changed = take_arguments(forked->parent);
     refuse_masked(flags_.kwargs);
     warn_of_masked(flags_.arguments);
   }
@@ -241,7 +247,11 @@ Recorder::Recorder(Flags flags)
     }
     go_on(std::move(*resumed), run.commit, point ? &*point : nullptr);
   } else {
-    run_ = catalog.add_run(run, build);
+    if (forked) {
+      begin_fork(*forked, run, build, changed);
+    } else {
+      run_ = catalog.add_run(run, build);
+    }
     lock_ = store_->lock_run(run_.key);
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }
@@ -261,9 +271,9 @@ Recorder::Recorder(Flags flags)
 
 void Recorder::announce() const {
   say(Level::result,
-      fmt::format("recording {}{} as run {}; {}", run_.start.experiment,
+      fmt::format("recording {}{} as run {}{}; {}", run_.start.experiment,
                   flags_.name.empty() ? ", the name used last here," : "", run_.key.substr(0, 8),
-                  how_to_follow()));
+                  forked_, how_to_follow()));
 }
 
 std::string Recorder::how_to_follow() const {

@@ -8,6 +8,8 @@
 #include "record/outbox.h"
 #include "record/source_packing.h"
 #include "record/training_news.h"
+#include "resume/changes.h"
+#include "resume/fork_point.h"
 #include "resume/resumption.h"
 #include "schedule/escalation.h"
 #include "schedule/schedule.h"
@@ -210,13 +212,21 @@ class Recorder : public Runtime {
   /// Whether the run can be resumed inside an iteration: where the sources name a variable that
   /// would be lost there, it is resumed before that iteration.
   bool may_go_on_inside(std::int64_t run) const;
-  void take_arguments(const store::Run& run);
+  /// Takes the arguments of an earlier run, but for those that --kwargs gives otherwise now: these
+  /// are returned.
+  std::vector<ChangedArgument> take_arguments(const store::Run& run);
+  /// Begins a run with the state of another one.
+  void begin_fork(const ForkPoint& from, const store::NewRun& run,
+                  const std::optional<store::RunBuild>& build,
+                  const std::vector<ChangedArgument>& changed);
+  /// Leads the program to the point, once the record has nothing after it.
+  void lead_to(store::ResumePoint point, Rehearsal rehearsal, CheckPlan check, bool exact);
+  void know_saves();
   /// True: the sources are others.
   bool warn_of_changes(const store::Run& run, const std::string& commit) const;
+  /// `how`: "resumed" or "forked", for messages.
   void bring_back_carried(const store::Run& run, const store::ResumePoint& point,
-                          Rehearsal& rehearsal) const;
-  bool has_other_sources(const store::Run& run, const std::string& last,
-                         const std::string& commit) const;
+                          Rehearsal& rehearsal, std::string_view how) const;
   LoopScope::Start begin_resumed(Frame& frame, const LoopScope::Start& start);
   void enter_resumed(Frame& frame);
   void begin_check();
@@ -302,6 +312,9 @@ class Recorder : public Runtime {
   std::unique_ptr<Resumption> resumption_;                     // until its point is reached
   std::optional<store::RunUse> use_;                           // likewise
   bool resumed_ = false;
+  std::string forked_;  ///< in words, from where; empty: the process begins no fork
+  /// The run has logged nothing outside of loops yet, although it has epochs: a fork.
+  bool logs_outside_ = false;
   bool rehearsing_ = false;
   std::atomic<bool> checking_{false};           // logged values are compared, and not kept
   std::atomic<bool> on_the_way_{false};         // in the iteration of the point, and before it

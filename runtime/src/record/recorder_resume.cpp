@@ -9,6 +9,7 @@
 #include "protocol/value_text.h"
 #include "record/recorder.h"
 #include "record/unregistered.h"
+#include "resume/changes.h"
 #include "session/preemption.h"
 #include "session/run_choice.h"
 
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -54,18 +56,28 @@ std::chrono::steady_clock::duration duration_of(double in_seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(in_seconds));
 }
 
+void warn_of_lost_locals(const Rehearsal& rehearsal) {
+  for (const std::string& loop : rehearsal.unknown) {
+    say(Level::warn,
+        fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
+                    "register them with flor::checkpoints",
+                    loop));
+  }
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------
 // Continuing a run.
 
 /// The arguments of the first start stay in force, including those the program had not read yet.
-void Recorder::take_arguments(const store::Run& run) {
+std::vector<ChangedArgument> Recorder::take_arguments(const store::Run& run) {
   for (store::Argument& argument : store_->catalog().arguments(run.id)) {
     recorded_arguments_[argument.name] = std::move(argument);
   }
   secrets_ = SecretArguments(store_->catalog(), run, flags_.kwargs);
   const Flags before = flags_of_command(run.start.command.words());
+  std::vector<ChangedArgument> changed;
   for (const auto& [name, text] : flags_.kwargs) {
     const auto argument = recorded_arguments_.find(name);
     const auto kwarg = before.kwargs.find(name);
@@ -76,12 +88,7 @@ void Recorder::take_arguments(const store::Run& run) {
                kwarg->second != store::masked_value(name, text)) {
       recorded = kwarg->second;
     }
-    if (recorded) {
-      throw UsageError(fmt::format(
-          "--kwargs {}={}: run {} was started with {}={}, and a run keeps its arguments "
-          "when it is resumed",
-          name, store::masked_value(name, text), run.key.substr(0, 8), name, *recorded));
-    }
+    if (recorded) changed.push_back({name, *recorded, store::masked_value(name, text)});
   }
   for (const auto& [name, text] : before.kwargs) {
     if (store::is_masked(text)) {
@@ -90,6 +97,7 @@ void Recorder::take_arguments(const store::Run& run) {
       flags_.kwargs.emplace(name, text);
     }
   }
+  for (const ChangedArgument& argument : changed) recorded_arguments_.erase(argument.name);
   if (!flags_.every && flags_.epsilon == Flags().epsilon) {
     flags_.every = before.every;
     flags_.epsilon = before.epsilon;
@@ -97,6 +105,7 @@ void Recorder::take_arguments(const store::Run& run) {
   }
   if (!flags_.every_steps) flags_.every_steps = before.every_steps;
   if (!flags_.every_seconds) flags_.every_seconds = before.every_seconds;
+  return changed;
 }
 
 bool Recorder::may_go_on_inside(std::int64_t run) const {
@@ -119,21 +128,12 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   use_ = store_->use_run(run.key);
   auto [point, rehearsal] = of_all ? plan_resume_at(*store_, run.id, *of_all)
                                    : plan_resume(*store_, run.id, may_go_on_inside(run.id));
-  bring_back_carried(run, point, rehearsal);
+  bring_back_carried(run, point, rehearsal, "resumed");
   const bool exact = !warn_of_changes(run, commit);
   run_.id = run.id;
   know_way(point);
-  for (const std::string& loop : rehearsal.unknown) {
-    say(Level::warn,
-        fmt::format("the locals attached to {} were not stored: if they outlive an iteration, "
-                    "register them with flor::checkpoints",
-                    loop));
-  }
-  if (adapter().set_threads) {
-    const auto threads = run.start.environment.find("threads");
-    if (threads != run.start.environment.end()) adapter().set_threads(std::stoi(threads->second));
-  }
-  put_back_generators(run.start.environment);
+  warn_of_lost_locals(rehearsal);
+  put_back_environment(run);
   catalog.resume_run(run.id, {.resumed_us = now_us(),
                               .point = point,
                               .commit = commit,
@@ -145,26 +145,75 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
     if (info.key.kind == store::CheckpointKind::step) steps_.push_back(info.key);
   }
   run_ = catalog.run(run.id).value_or(run);
-  recorded_saves_ = recorded_saves();
-  for (const auto& [place, saved] : recorded_saves_) {
-    saves_ = std::max(saves_, saved.number);
-    numbers_of_saves_[saved.name] = saved.number;
-  }
+  know_saves();
   say(Level::result,
       fmt::format("resuming run {} of {} at {}; {}", run_.key.substr(0, 8), run_.start.experiment,
                   store::print_point(point), how_to_follow()));
   if (!point.boundary && point.main_loop == 0) return use_.reset();  // nothing is passed by
   CheckPlan check = plan_check(*store_, run_, point, flags_.check_seconds);
   if (!flags_.check) check = {.stretch = {}, .why_not = "--flor_check none"};
+  const auto fork = catalog.fork(run.id);
+  logs_outside_ = fork && point.boundary && point.loop.empty() &&
+                  point.main_loop == fork->main_loop && point.iteration == fork->iteration;
+  lead_to(std::move(point), std::move(rehearsal), std::move(check), exact);
+  if (!logs_outside_) suppress(true);
+}
+
+void Recorder::lead_to(store::ResumePoint point, Rehearsal rehearsal, CheckPlan check, bool exact) {
   if (check.iteration < 0) say(Level::result, "not checked: " + check.why_not);
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              std::move(check), exact, registry_);
-  suppress(true);
+}
+
+/// Code that is executed again saves its checkpoints again.
+void Recorder::know_saves() {
+  recorded_saves_ = recorded_saves();
+  for (const auto& [place, saved] : recorded_saves_) {
+    saves_ = std::max(saves_, saved.number);
+    numbers_of_saves_[saved.name] = saved.number;
+  }
+}
+
+void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
+                          const std::optional<store::RunBuild>& build,
+                          const std::vector<ChangedArgument>& changed) {
+  store::Catalog& catalog = store_->catalog();
+  const auto parent_in_use = store_->use_run(from.parent.key);
+  Rehearsal visits{.first = from.point.iteration, .unknown = {}};
+  bring_back_carried(from.parent, from.point, visits, "forked");
+  std::vector<std::string> names;
+  for (const ChangedArgument& argument : changed) names.push_back(argument.name);
+  const std::string others = fork_changes(catalog, from, flags_, run.commit, changed);
+  run_ = catalog.fork_run({.parent = from.parent.key,
+                           .main_loop = from.point.main_loop,
+                           .iteration = from.point.iteration,
+                           .epoch = from.point.epoch,
+                           .exact = others.empty()},
+                          run, build, names);
+  use_ = store_->use_run(run_.key);
+  auto [point, rehearsal] = plan_resume_at(*store_, run_.id, from.point);
+  rehearsal.first = std::min(rehearsal.first, visits.first);
+  warn_of_lost_locals(rehearsal);
+  health_.set_gaps(catalog.gaps(run_.id));
+  know_saves();
+  forked_ = fmt::format(" from the end of epoch {} of run {}{}{}", from.point.epoch - 1,
+                        from.parent.key.substr(0, 8), others.empty() ? "" : ", with ", others);
+  CheckPlan check;
+  if (!flags_.check) {
+    check.why_not = "--flor_check none";
+  } else if (!others.empty()) {
+    check.why_not = fmt::format("it does not compute what run {} computed",
+                                from.parent.key.substr(0, 8));
+  } else {
+    check = plan_check(*store_, run_, point, flags_.check_seconds, Copied::checked);
+  }
+  logs_outside_ = true;
+  lead_to(std::move(point), std::move(rehearsal), std::move(check), others.empty());
 }
 
 /// Variables of a hosted program that no checkpoint holds, as its sources tell.
 void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoint& point,
-                                  Rehearsal& rehearsal) const {
+                                  Rehearsal& rehearsal, std::string_view how) const {
   const HostedProgram* hosted = hosted_program();
   if (!hosted || !hosted->carried || !flags_.check || point.iteration == 0) return;
   const auto loops = store_->catalog().main_loops(run.id);
@@ -178,10 +227,10 @@ void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoin
   if (carried.lost.empty() && !has_beginning) carried.lost = std::exchange(carried.visited, {});
   if (!carried.lost.empty()) {
     throw Error(
-        fmt::format("not resumed: {} carries {} from one iteration to later code, and no checkpoint "
-                    "holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
-                    "or go on with run {} all the same: --flor_resume --flor_check none",
-                    loop, carried.lost, run.key.substr(0, 8)),
+        fmt::format("not {}: {} carries {} from one iteration to later code, and no checkpoint of run "
+                    "{} holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
+                    "or go on without it: the same command with --flor_check none",
+                    how, loop, carried.lost, run.key.substr(0, 8)),
         ExitStatus::differs);
   }
   if (carried.visited.empty() || rehearsal.first == 0) return;
@@ -192,25 +241,11 @@ void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoin
                   loop, carried.visited));
 }
 
-/// Not every change of the work tree is one of the program: outputs change, and other programs.
-bool Recorder::has_other_sources(const store::Run& run, const std::string& last,
-                                 const std::string& commit) const {
-  if (const auto same = same_sources(program_of(store_->catalog(), run), this_program())) {
-    return !*same;
-  }
-  if (last.empty() || commit.empty()) return true;
-  const auto repository = git::Repository::discover(std::filesystem::current_path());
-  return !repository || !repository->commit(last) ||
-         std::ranges::any_of(repository->changes(last, commit), [](const git::FileChange& change) {
-           return is_source_of_program(change.path) || is_source_of_program(change.old_path);
-         });
-}
-
 bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit) const {
   const std::string key = run.key.substr(0, 8);
   const auto before = store_->catalog().resumptions(run.id);
   const std::string& last = before.empty() ? run.start.commit : before.back().commit;
-  const bool other = commit != last && has_other_sources(run, last, commit);
+  const bool other = commit != last && has_other_sources(store_->catalog(), run, last, commit);
   if (!is_first()) return other;
   if (other) {
     say(Level::warn,
@@ -235,6 +270,7 @@ bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
 }
 
 LoopScope::Start Recorder::begin_resumed(Frame& frame, const LoopScope::Start& start) {
+  suppress(true);  // a fork logs outside of loops, as any new run does
   const store::ResumePoint& point = resumption_->point();
   if (start.visit) {
     taken_boundary_ = point.iteration;
@@ -393,6 +429,7 @@ void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
   const store::ResumePoint& point = resumption_->point();
   if (!frame.visited) {
     if (!point.boundary && frame.ordinal + 1 == point.main_loop) reached();
+    if (logs_outside_) suppress(false);
     return;
   }
   if (how == LoopEnd::broke || frame.index < point.iteration) {

@@ -36,6 +36,17 @@ Record::Record(const store::Catalog& catalog, const store::Run& run, Places plac
   }
 }
 
+void Record::leave_out_copied(const store::Catalog& catalog) {
+  const auto fork = catalog.fork(run_);
+  if (!fork) return;
+  first_epoch_ = fork->first();
+  for (const store::MainLoop& loop : main_loops_) {
+    std::erase_if(boundaries_[loop.ordinal], [&](std::int64_t iteration) {
+      return iteration < loop.iterations && fork->is_others(loop.ordinal, iteration);
+    });
+  }
+}
+
 /// Leaves out ends of loops, and boundaries with which a replay can begin, that `other` lacks.
 void Record::keep_places_of(const Record& other) {
   const std::string begin = entry_name("");

@@ -20,6 +20,10 @@ class Record {
   enum class Places { own, of_all_ranks };
   Record(const store::Catalog& catalog, const store::Run& run, Places places = Places::own);
 
+  /// For a run that was forked: leaves out boundaries with which only the run that it was forked
+  /// from can begin, whose arguments and sources may be others.
+  void leave_out_copied(const store::Catalog& catalog);
+
   std::int64_t run() const { return run_; }
 
   const store::MainLoop* main_loop(const std::string& name) const;
@@ -42,6 +46,8 @@ class Record {
   /// The nested loops that were executed in an iteration.
   std::set<std::string> executed_in(std::int64_t main_loop, std::int64_t iteration) const;
   std::int64_t epochs() const { return epochs_; }
+  /// The first epoch that the run itself computed; 0 until `leave_out_copied`.
+  std::int64_t first_epoch() const { return first_epoch_; }
 
  private:
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::string>;
@@ -57,7 +63,7 @@ class Record {
   std::map<Key, store::LoopExecution> executions_;
   std::set<Key> left_from_;
   std::set<std::string> nested_;
-  std::int64_t epochs_ = 0;
+  std::int64_t epochs_ = 0, first_epoch_ = 0;
 };
 
 }  // namespace flor::detail

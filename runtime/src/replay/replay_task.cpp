@@ -26,6 +26,21 @@ ProgramStart own_start(const Flags& flags) {
   return start;
 }
 
+/// The epochs that the flags choose among those that the run's own program computes as recorded.
+std::vector<Epochs> chosen_epochs(const TaskFacts& facts) {
+  const Flags& flags = facts.flags;
+  const std::int64_t first = facts.record.first_epoch(), all = facts.record.epochs();
+  if (flags.epochs.empty()) {
+    const Epochs own = segment_of(all - first, flags.segment, flags.segments);
+    return {{first + own.first, first + own.end}};
+  }
+  std::vector<Epochs> epochs = within_run(flags.epochs, all);
+  if (const auto fork = facts.store.catalog().fork(facts.run.id)) {
+    refuse_copied(epochs, first, fork->parent);
+  }
+  return epochs;
+}
+
 }  // namespace
 
 std::vector<std::string> recorded_arguments(const Flags& flags) {
@@ -50,15 +65,14 @@ ReplayTask::ReplayTask(const TaskFacts& facts) : facts_(facts), start_(own_start
 void ReplayTask::take_epochs(const std::string& digest) {
   const Flags& flags = facts_.flags;
   const Record& record = facts_.record;
-  epochs_ = flags.epochs.empty()
-                ? std::vector{segment_of(record.epochs(), flags.segment, flags.segments)}
-                : within_run(flags.epochs, record.epochs());
+  epochs_ = chosen_epochs(facts_);
   std::erase_if(epochs_, [](Epochs range) { return range.empty(); });
   empty_ = epochs_.empty() && flags.segment > 0;
   announce();
   if (empty_) return;
   assignment_ = flags.shows_what_is_stored() ? epochs_alone(epochs_)
-                                             : fixed_assignment(epochs_, record.main_loops());
+                                             : fixed_assignment(epochs_, record.main_loops(),
+                                                                record.first_epoch());
   first_piece_ = assignment_->next({});
   id_ = facts_.store.catalog().add_replay(
       {.run = facts_.run.id,

@@ -91,6 +91,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(
       catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
+  record_->leave_out_copied(catalog);
   check_probes(flags_, *record_);
   std::string digest = program_digest();  // without the plug-in
   plugin_ = PluginCalls(flags_,

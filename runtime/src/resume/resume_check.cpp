@@ -24,10 +24,17 @@ struct StoredCourse {
   double computed = 0;
 };
 
+Record record_of(const store::Catalog& catalog, const store::Run& run, Copied copied) {
+  Record record(catalog, run);
+  if (copied == Copied::left_out) record.leave_out_copied(catalog);
+  return record;
+}
+
 /// The iterations of one rank that can be checked.
-StoredCourse stored_of(const store::Catalog& catalog, const store::Run& run,
-                       std::int64_t main_loop) {
-  StoredCourse stored{.boundaries = Record(catalog, run).boundaries(main_loop), .seconds = {}};
+StoredCourse stored_of(const store::Catalog& catalog, const store::Run& run, std::int64_t main_loop,
+                       Copied copied) {
+  StoredCourse stored{.boundaries = record_of(catalog, run, copied).boundaries(main_loop),
+                      .seconds = {}};
   for (const store::Iteration& iteration : catalog.iterations(run.id)) {
     stored.computed += iteration.seconds;
     if (iteration.main_loop == main_loop) stored.seconds[iteration.iteration] = iteration.seconds;
@@ -40,11 +47,12 @@ std::string plural(std::int64_t count, const char* noun) {
 }
 
 CheckPlan plan_whole(const store::Catalog& catalog, const std::vector<store::Run>& ranks,
-                     const store::ResumePoint& point, std::optional<double> budget) {
+                     const store::ResumePoint& point, std::optional<double> budget,
+                     Copied copied) {
   CheckPlan plan;
   std::set<std::int64_t> common;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    StoredCourse stored = stored_of(catalog, ranks[i], point.main_loop);
+    StoredCourse stored = stored_of(catalog, ranks[i], point.main_loop, copied);
     plan.budget =
         std::max(plan.budget, budget.value_or(std::max(kShare * stored.computed, kLeastSeconds)));
     std::erase_if(stored.boundaries, [&](std::int64_t boundary) {
@@ -124,10 +132,11 @@ std::optional<CheckPlan> plan_stretch(const store::Store& store, std::int64_t ru
 
 std::optional<CheckPlan> plan_stretch(const store::Store& store,
                                       const std::vector<store::Run>& ranks,
-                                      const store::ResumePoint& point, double budget) {
+                                      const store::ResumePoint& point, double budget,
+                                      Copied copied) {
   std::optional<CheckPlan> plan;
   for (const store::Run& rank : ranks) {
-    const Record record(store.catalog(), rank);
+    const Record record = record_of(store.catalog(), rank, copied);
     const auto own = plan_stretch(store, rank.id, record, point);
     if (!own || (plan && plan->stretch != own->stretch)) return std::nullopt;
     const double recorded = std::max(own->recorded, plan ? plan->recorded : 0);
@@ -151,13 +160,14 @@ Elapsed elapsed_at(const store::Store& store, std::int64_t checkpoint) {
 }
 
 CheckPlan plan_check(const store::Store& store, const store::Run& run,
-                     const store::ResumePoint& point, std::optional<double> budget) {
+                     const store::ResumePoint& point, std::optional<double> budget,
+                     Copied copied) {
   const store::Catalog& catalog = store.catalog();
   std::vector<store::Run> ranks{run};
   if (run.start.rank) ranks = catalog.ranks(run.start.rank->group);
-  CheckPlan whole = plan_whole(catalog, ranks, point, budget);
+  CheckPlan whole = plan_whole(catalog, ranks, point, budget, copied);
   if (whole.iteration >= 0 && whole.fits()) return whole;
-  const auto stretch = plan_stretch(store, ranks, point, whole.budget);
+  const auto stretch = plan_stretch(store, ranks, point, whole.budget, copied);
   // Ranks wait for each other, so that none may leave an epoch before the others do.
   const bool cut = ranks.size() == 1;
   if (stretch && (cut || stretch->fits())) return *stretch;

@@ -46,12 +46,17 @@ struct CheckPlan {
   bool fits() const { return recorded <= budget; }
 };
 
+/// Whether epochs that a forked run has from another one may be executed again: not with arguments
+/// or sources that are not those of that run.
+enum class Copied { left_out, checked };
+
 /// The last iteration before the point whose beginning is stored, in every rank. If that takes
 /// longer than the budget, or there is none, the section before the point, from the nearest
 /// checkpoint inside an iteration. `budget`: seconds; nothing: 1 % of the computing time so far, at
 /// least 10.
 CheckPlan plan_check(const store::Store& store, const store::Run& run,
-                     const store::ResumePoint& point, std::optional<double> budget);
+                     const store::ResumePoint& point, std::optional<double> budget,
+                     Copied copied = Copied::left_out);
 
 /// `keep` belongs to the background thread, all else to the session's; the two do not run at the
 /// same time after `conclude` was called.

@@ -8,13 +8,13 @@ namespace {
 class Fixed final : public Assignment {
  public:
   explicit Fixed(std::vector<Epochs> epochs) : epochs_(std::move(epochs)), alone_(true) {}
-  Fixed(std::vector<Epochs> epochs, const std::vector<store::MainLoop>& loops)
+  Fixed(std::vector<Epochs> epochs, const std::vector<store::MainLoop>& loops, std::int64_t first)
       : epochs_(std::move(epochs)) {
     // A run without epochs has only parts outside of them.
     const bool all = epochs_.empty();
-    if (all || holds(0)) kept_.insert(0);
+    if (all || holds(first)) kept_.insert(0);
     for (const store::MainLoop& loop : loops) {
-      const std::int64_t last = std::max<std::int64_t>(loop.first_epoch + loop.iterations - 1, 0);
+      const std::int64_t last = std::max(loop.first_epoch + loop.iterations - 1, first);
       if (all || holds(last)) kept_.insert(loop.ordinal + 1);
     }
   }
@@ -46,8 +46,9 @@ class Fixed final : public Assignment {
 }  // namespace
 
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
-                                             const std::vector<store::MainLoop>& loops) {
-  return std::make_unique<Fixed>(std::move(epochs), loops);
+                                             const std::vector<store::MainLoop>& loops,
+                                             std::int64_t first) {
+  return std::make_unique<Fixed>(std::move(epochs), loops, first);
 }
 
 std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs) {

@@ -36,9 +36,11 @@ class Assignment {
 };
 
 /// The segment PID/NGPUS, or a list of epochs. The code before the loops belongs to the process
-/// that holds epoch 0, that after a loop to the one that holds its last.
+/// that holds the first epoch, that after a loop to the one that holds its last. `first`: the first
+/// epoch of a run that was forked; code after earlier loops belongs to it, too.
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
-                                             const std::vector<store::MainLoop>& loops);
+                                             const std::vector<store::MainLoop>& loops,
+                                             std::int64_t first = 0);
 /// A list of epochs, and nothing outside the loops.
 std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs);
 

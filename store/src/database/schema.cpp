@@ -496,6 +496,16 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   PRIMARY KEY (run, number, name)
 )sql",
      "STRICT, WITHOUT ROWID"},
+    // Runs whose record before that iteration is a copy of another run's.
+    {"fork", R"sql(
+  run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  parent TEXT NOT NULL,
+  main_loop INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  exact INTEGER NOT NULL
+)sql",
+     "STRICT"},
     {"rank_run", R"sql(
   leader INTEGER NOT NULL,
   rank INTEGER NOT NULL,

@@ -7,6 +7,7 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "output/values.h"
+#include "protocol/plan.h"
 #include "shell/context.h"
 #include "trust/permit.h"
 #include "view/joined_rows.h"
@@ -87,6 +88,24 @@ std::string resumptions_text(Context& context, const ShownRun& shown) {
   if (last.commit != shown.run.start.commit && !last.commit.empty()) {
     text += fmt::format(", with commit {}", last.commit);
   }
+  return text;
+}
+
+/// "3f2a91c0@12, whose epochs 0 to 12 it has copied"
+std::string fork_text(const ShownRun& shown) {
+  if (!shown.forks.from) return {};
+  const std::int64_t last = shown.forks.from->epoch - 1;
+  return fmt::format("{}@{}, of which {} {} copied", printable(shown.forks.from->parent.substr(0, 8)), last,
+                     detail::print_epochs({0, last + 1}), last == 0 ? "is" : "are");
+}
+
+std::string forks_text(const ShownRun& shown) {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kNamed, shown.forks.keys.size()); ++i) {
+    text += (i > 0 ? ", " : "") + shown.forks.keys[i].substr(0, 8);
+  }
+  if (shown.forks.keys.size() > kNamed) text += fmt::format(" and {} more", shown.forks.keys.size() - kNamed);
   return text;
 }
 
@@ -194,6 +213,8 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
   }
   row("resume", resume_text(shown));
   row("resumed", resumptions_text(context, shown));
+  row("forked from", fork_text(shown));
+  row("forks", forks_text(shown));
   std::string times = fmt::format("{} ({})", rfc3339(run.start.started_us),
                                   relative(run.start.started_us, context.now_us()));
   if (run.finished_us) {

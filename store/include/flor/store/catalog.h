@@ -285,6 +285,23 @@ struct ResumePoint {
   std::vector<std::string> kept = {};  ///< nested loops of the iteration that had ended before
 };
 
+/// Where a run was forked from: its record before epoch `epoch` is a copy of another run's.
+struct Fork {
+  std::string parent;  ///< key of that run
+  /// The main loop's iteration with which the run's own record begins, and its epoch.
+  std::int64_t main_loop = 0, iteration = 0, epoch = 0;
+  /// It has the arguments, sources and libraries of that run, so that it would compute the copied
+  /// part, too.
+  bool exact = false;
+
+  /// The first epoch that the run's program computes as recorded.
+  std::int64_t first() const { return exact ? 0 : epoch; }
+  /// True for an iteration before that.
+  bool is_others(std::int64_t loop, std::int64_t of_loop) const {
+    return !exact && (loop < main_loop || (loop == main_loop && of_loop < iteration));
+  }
+};
+
 /// A process that continued a run.
 struct Resumption {
   std::int64_t resumed_us = 0;
@@ -427,6 +444,16 @@ class Catalog {
   /// Enters the journals that this and other processes have written into the index. False if the
   /// index cannot be written now: it stays as it is.
   bool follow() const;
+  /// Adds a run whose record before `fork.epoch` is a copy of that of `fork.parent`: arguments,
+  /// values, loops and checkpoints, whose content they share. Values that were logged outside of
+  /// loops, what replays found, and the arguments named in `others` are left out. The run is then
+  /// one that was interrupted there. Not for runs of ranks.
+  Run fork_run(const Fork& fork, const NewRun& run, const std::optional<RunBuild>& build,
+               std::span<const std::string> others);
+  /// Nothing for a run that was not forked.
+  std::optional<Fork> fork(std::int64_t run) const;
+  /// The keys of the runs that were forked from the run of this key, oldest first.
+  std::vector<std::string> forks_of(std::string_view key) const;
   /// Removes a run that turned out never to have started (a usage error found late).
   void drop_run(std::int64_t run);
   /// Finishes the run and writes the rest of its rows in one transaction.

@@ -157,6 +157,22 @@ void note(Connection& connection, std::int64_t run, const Resumption& resumption
 
 }  // namespace
 
+void forget_facts_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
+  forget_checkpoints_after(connection, run, point);
+  forget_saved_after(connection, run, point);
+  forget_loops_after(connection, run, point);
+  forget_decisions_after(connection, run, point);
+  forget_gaps_after(connection, run, point);
+  connection(
+      "UPDATE run SET finished_us = NULL, failed = NULL, message = '', "
+      "epochs = (SELECT count(*) FROM iteration WHERE run = ?1), "
+      "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
+      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1) "
+      "WHERE id = ?1",
+      run)
+      ->run();
+}
+
 void Catalog::interrupt_run(std::int64_t run, std::string_view message,
                             const UnwrittenRest& rest) {
   write_last(*database_, run, InterruptEvent{std::string(message)}, rest);
@@ -179,19 +195,7 @@ void apply(Database& database, std::int64_t run, const ResumeEvent& event) {
   Connection& connection = database.connection;
   const Resumption& resumption = event.resumption;
   forget_values_after(database, run, resumption.point);
-  forget_checkpoints_after(connection, run, resumption.point);
-  forget_saved_after(connection, run, resumption.point);
-  forget_loops_after(connection, run, resumption.point);
-  forget_decisions_after(connection, run, resumption.point);
-  forget_gaps_after(connection, run, resumption.point);
-  connection(
-      "UPDATE run SET finished_us = NULL, failed = NULL, message = '', "
-      "epochs = (SELECT count(*) FROM iteration WHERE run = ?1), "
-      "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = ?1), "
-      "raw_bytes = (SELECT coalesce(sum(raw_bytes), 0) FROM checkpoint WHERE run = ?1) "
-      "WHERE id = ?1",
-      run)
-      ->run();
+  forget_facts_after(connection, run, resumption.point);
   note(connection, run, resumption);
   remember_name(connection, run);
 }

@@ -46,7 +46,8 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"resumption", "ordinal"},
     {"strategy", "run"},
     {"saved", "number"},
-    {"score", "number, name"}};
+    {"score", "number, name"},
+    {"fork", "run"}};
 /// The same for logged and found values.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 

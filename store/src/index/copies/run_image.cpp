@@ -5,6 +5,7 @@
 #include "database/rows.h"
 #include "database/schema.h"
 #include "index/apply.h"
+#include "index/catalog/resume_rows.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/table_copy.h"
@@ -25,6 +26,8 @@ namespace flor::store {
 namespace {
 
 constexpr int kLevel = 3;
+/// For a fork, of which there may be hundreds that hold little else.
+constexpr int kSmallLevel = 19;
 
 /// Copies verdicts of this store on answers of replays, which other stores are not told.
 void copy_belief(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
@@ -197,33 +200,51 @@ class Image {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::byte> compressed(Connection& image, int level = kLevel) {
+  const std::vector<std::byte> bytes = image.serialize();
+  std::vector<std::byte> compressed(ZSTD_compressBound(bytes.size()));
+  const std::size_t size =
+      ZSTD_compress(compressed.data(), compressed.size(), bytes.data(), bytes.size(), level);
+  if (ZSTD_isError(size)) throw Error("cannot compress the copy of a run");
+  compressed.resize(size);
+  return compressed;
+}
+
+void make_tables(Connection& image) {
+  image.execute(kSchema);
+  add_later_tables(image, OpenMode::create, kLaterTables);
+}
+
+/// Copies checkpoints and objects, with digests in the place of ids.
+void copy_all_contents(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  const auto change = [&](Bytes ids) { return digests_of(from, ids); };
+  const auto seen = [](std::int64_t, bool, Bytes) {};
+  copy_contents(from, to, "checkpoint", kOfRun, run, target, change, seen);
+  copy_contents(from, to, "object", kNamedByRun, run, target, change, seen);
+}
+
+}  // namespace
+
 std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf contents) {
   Image image;
   Connection& to = image.connection();
-  to.execute(kSchema);
-  add_later_tables(to, OpenMode::create, kLaterTables);
+  make_tables(to);
   {
     Transaction transaction(to);
     const std::int64_t target = copy_facts(from, run, to, 0, std::nullopt);
     if (contents == ImageOf::all) {
       copy_belief(from, run, to, target);
       copy_launch(from, run, to, target);
+      copy_all_contents(from, run, to, target);
       const auto change = [&](Bytes ids) { return digests_of(from, ids); };
-      const auto seen = [](std::int64_t, bool, Bytes) {};
-      copy_contents(from, to, "checkpoint", kOfRun, run, target, change, seen);
-      copy_contents(from, to, "object", kNamedByRun, run, target, change, seen);
-      copy_discarded(from, run, to, target, change, seen);
+      copy_discarded(from, run, to, target, change, [](std::int64_t, bool, Bytes) {});
       copy_absent_objects(from, run, to);
     }
     transaction.commit();
   }
-  const std::vector<std::byte> bytes = to.serialize();
-  std::vector<std::byte> compressed(ZSTD_compressBound(bytes.size()));
-  const std::size_t size =
-      ZSTD_compress(compressed.data(), compressed.size(), bytes.data(), bytes.size(), kLevel);
-  if (ZSTD_isError(size)) throw Error("cannot compress the copy of a run");
-  compressed.resize(size);
-  return compressed;
+  return compressed(to);
 }
 
 namespace {
@@ -349,6 +370,95 @@ CopyEvent copy_event(Connection& index, std::int64_t run) {
   }
   event.database = image_of(index, run, ImageOf::all);
   if (!event.origin.from_elsewhere()) event.foreign = foreign_of(index, run);
+  return event;
+}
+
+namespace {
+
+/// Replaces the facts of the start of the run.
+void put_start(Connection& image, std::int64_t run, const NewRun& start,
+               const std::optional<RunBuild>& build) {
+  image(
+      "UPDATE run SET key = ?2, experiment = ?3, started_us = ?4, version = ?5, repository = ?6, "
+      "directory = ?7, program = ?8, program_digest = ?9, command = ?10, environment = ?11, "
+      "degraded = '', stored_bytes = 0 WHERE id = ?1",
+      run, start.key, intern(image, "experiment", "name", start.experiment), start.started_us,
+      start.commit, start.repository, start.directory, start.program, start.program_digest,
+      to_json(start.command.words()),
+      intern(image, "environment", "json", to_json(start.environment)))
+      ->run();
+  image("DELETE FROM build WHERE run = ?1", run)->run();
+  if (build) insert_build(image, run, *build);
+}
+
+/// Removes values that are not of the run's epochs before `epoch`, and what only they named.
+void leave_values(Connection& image, std::int64_t epoch) {
+  image("DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1", epoch)->run();
+  for (const char* rest :
+       {"DELETE FROM series WHERE id NOT IN (SELECT series FROM value)",
+        "DELETE FROM metric WHERE name NOT IN (SELECT name FROM series)",
+        "DELETE FROM object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value WHERE type IN "
+        "(5, 7))",
+        "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value WHERE "
+        "type IN (5, 7))",
+        "DELETE FROM layout WHERE id NOT IN (SELECT layout FROM checkpoint UNION SELECT layout "
+        "FROM object)"}) {
+    image.execute(rest);
+  }
+}
+
+/// An empty table takes as much room as some epochs. `apply_copy` does without these.
+void drop_empty_tables(Connection& image) {
+  for (const char* table :
+       {"pack", "chunk", "decision", "recording", "gap", "resumption", "build", "recipe", "origin",
+        "journal", "apart", "strategy", "saved", "score", "restoring", "replay_question",
+        "replayed", "answer", "claimed_answer", "fetched_replay", "build_command", "output",
+        "rank_run", "rank_launch", "fetched_result", "job_result", "job", "evaluator",
+        "evaluation_log", "repository", "foreign_chunk"}) {
+    if (image(fmt::format("SELECT 1 FROM {} LIMIT 1", table))->step()) continue;
+    image(fmt::format("DROP TABLE {}", table))->run();
+  }
+}
+
+}  // namespace
+
+CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
+                     const std::optional<RunBuild>& build, std::span<const std::string> others) {
+  const auto row = index("SELECT id FROM run WHERE key = ?1", fork.parent);
+  if (!row->step()) throw NotFound(fmt::format("there is no run {}", fork.parent));
+  const std::int64_t parent = row->integer(0);
+  Image image;
+  Connection& to = image.connection();
+  make_tables(to);
+  {
+    Transaction transaction(to);
+    const std::int64_t run = copy_facts(index, parent, to, 0, std::nullopt);
+    copy_all_contents(index, parent, to, run);
+    copy_absent_objects(index, parent, to);
+    forget_facts_after(to, run,
+                       {.main_loop = fork.main_loop,
+                        .iteration = fork.iteration,
+                        .epoch = fork.epoch,
+                        .boundary = true});
+    put_start(to, run, start, build);
+    for (const char* table : {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
+      to(fmt::format("DELETE FROM {}", table))->run();
+    }
+    leave_values(to, fork.epoch);
+    for (const std::string& name : others) {
+      to("DELETE FROM argument WHERE run = ?1 AND name = ?2", run, name)->run();
+    }
+    to("INSERT INTO fork (run, parent, main_loop, iteration, epoch, exact) VALUES (?1, ?2, ?3, ?4, "
+       "?5, ?6)",
+       run, fork.parent, fork.main_loop, fork.iteration, fork.epoch, fork.exact)
+        ->run();
+    drop_empty_tables(to);
+    transaction.commit();
+  }
+  to.execute("VACUUM");
+  CopyEvent event;
+  event.database = compressed(to, kSmallLevel);
+  event.foreign = foreign_of(index, parent);
   return event;
 }
 

@@ -9,6 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +26,11 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
 
 /// An event with all facts in the index about the run.
 CopyEvent copy_event(Connection& index, std::int64_t run);
+
+/// An event with which the run `start.key` begins as a copy of another one up to a point: see
+/// Catalog::fork_run.
+CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
+                     const std::optional<RunBuild>& build, std::span<const std::string> others);
 
 /// Replaces the facts about the run of this key by those of the event. Returns its id. Throws
 /// NotFound as `apply_run` does.

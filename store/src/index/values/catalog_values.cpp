@@ -483,6 +483,18 @@ void recount_metrics(Database& database, std::int64_t run) {
   inserter.finish();
 }
 
+namespace {
+
+/// True for the point with which a fork begins: its program has yet to log what it logs before that.
+bool begins_at(Connection& connection, std::int64_t run, const ResumePoint& point) {
+  if (!point.boundary || !point.loop.empty()) return false;
+  return connection("SELECT 1 FROM fork WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3", run,
+                    point.main_loop, point.iteration)
+      ->step();
+}
+
+}  // namespace
+
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point) {
   Connection& connection = database.connection;
   ValueInserter inserter(database, run);
@@ -490,8 +502,8 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
   SeriesBlocks blocks(connection);
   const std::string later = fmt::format(
       "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND (step >= ?3 OR "
-      "replay > 0)) OR (epoch < 0 AND replay IN ({})))",
-      unsure);
+      "replay > 0)) OR (epoch < 0 AND (replay IN ({}) OR {})))",
+      unsure, begins_at(connection, run, point) ? "replay = 0" : "FALSE");
   // An iteration that an exception left has the number of the next main loop's first one.
   std::set<std::string> complete;
   const auto loops = connection("SELECT name FROM main_loop WHERE run = ?1 AND ordinal < ?2", run,
