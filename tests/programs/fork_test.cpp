@@ -154,6 +154,32 @@ TEST_F(ForkTest, ReplaysItsOwnEpochsAndNamesTheRunOfTheOthers) {
                                     run.key.substr(0, 8)));
 }
 
+TEST_F(ForkTest, OfAForkWithChangesComputesOnlyItsOwnEpochs) {
+  const store::Run run = parent();
+  ASSERT_EQ(fork("forked", run, 3, {"--kwargs", "rate=0.05"}).status, 0);
+  const store::Run first = bench_.last_run();
+  for (const std::int64_t epoch : {3, 5}) {
+    const auto second = fork("forked", first, epoch);
+    ASSERT_EQ(second.status, 0) << second.err;
+    EXPECT_THAT(second.err, HasSubstr("itself was forked with changes"));
+    const store::Run forked = bench_.last_run();
+    EXPECT_EQ(record_of(forked).values, record_of(first).values);
+    EXPECT_FALSE(origin(forked)->exact);
+    const auto replayed = bench_.replay("forked", {"--flor_run", forked.key, "--flor_probe", "train"});
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+  }
+}
+
+TEST_F(ForkTest, BeginsWhileTheOtherRunTrains) {
+  const auto training = bench_.start("trainer", {"--flor", "live", "--flor_every", "1", "--kwargs",
+                                                 "epochs=6", "pause_ms=60"});
+  ASSERT_TRUE(training->await([&] { return training->out().find("tail 2") != std::string::npos; }));
+  const auto forked = bench_.run("trainer", {"--flor_from", "live@1", "--kwargs", "pause_ms=0"});
+  EXPECT_EQ(forked.status, 0) << forked.err;
+  ASSERT_TRUE(training->await([&] { return training->err().find("recorded live") != std::string::npos; }));
+  EXPECT_EQ(epochs_from(forked.out, 2), epochs_from(training->out(), 2));
+}
+
 TEST_F(ForkTest, IsShownAndReplayedByWorkers) {
   const store::Run run = parent();
   ASSERT_EQ(fork("forked", run, 3, {"--kwargs", "rate=0.05"}).status, 0);

@@ -184,11 +184,14 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
   std::vector<std::string> names;
   for (const ChangedArgument& argument : changed) names.push_back(argument.name);
   const std::string others = fork_changes(catalog, from, flags_, run.commit, changed);
+  // The first epochs of a fork with changes are not those that its own program computes.
+  const auto earlier = catalog.fork(from.parent.id);
+  const bool exact = others.empty() && (!earlier || earlier->exact);
   run_ = catalog.fork_run({.parent = from.parent.key,
                            .main_loop = from.point.main_loop,
                            .iteration = from.point.iteration,
                            .epoch = from.point.epoch,
-                           .exact = others.empty()},
+                           .exact = exact},
                           run, build, names);
   use_ = store_->use_run(run_.key);
   auto [point, rehearsal] = plan_resume_at(*store_, run_.id, from.point);
@@ -204,11 +207,13 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
   } else if (!others.empty()) {
     check.why_not = fmt::format("it does not compute what run {} computed",
                                 from.parent.key.substr(0, 8));
+  } else if (!exact) {
+    check.why_not = fmt::format("run {} itself was forked with changes", from.parent.key.substr(0, 8));
   } else {
     check = plan_check(*store_, run_, point, flags_.check_seconds, Copied::checked);
   }
   logs_outside_ = true;
-  lead_to(std::move(point), std::move(rehearsal), std::move(check), others.empty());
+  lead_to(std::move(point), std::move(rehearsal), std::move(check), exact);
 }
 
 /// Variables of a hosted program that no checkpoint holds, as its sources tell.
