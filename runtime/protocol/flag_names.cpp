@@ -145,8 +145,8 @@ std::string flag_help() {
   add_section(text, "Replay:", kReplay);
   add_section(text, "Either:", kEither);
   text +=
-      "A dash and an underscore are the same in these flags. Everything after -- and every other "
-      "flag\nis the program's own. The command `flor` shows what was recorded: flor --help\n";
+      "Dashes and underscores are the same; all that follows -- is the program's own. See also: flor "
+      "--help\n";
   return text;
 }
 
