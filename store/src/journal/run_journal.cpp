@@ -202,9 +202,11 @@ void RunJournal::make_names(const Paths& paths) {
   require_directory_in_home(paths.announced());
   unsynced_.push_back(paths.runs());
   unsynced_.push_back(paths.announced());
-  // Made before the journal, so that the index learns of every journal.
+  // Durable before there is a journal, so that the index learns of every journal: of what is not
+  // synced, a power loss may leave the journal alone.
   marker_ = paths.announced() / fmt::format("{}.{:016x}", run_, random_bits());
   { const File marker(filesystem_, marker_, O_WRONLY | O_CREAT, kInHome); }
+  sync_directories();
   const auto others = find_journals(paths, run_);
   number_ = others.empty() ? 1 : others.back().number + 1;
   while (!make_exclusively(of_run / std::to_string(number_))) ++number_;
@@ -233,6 +235,10 @@ void RunJournal::append_frames(EventKind kind, std::span<const std::byte> payloa
 
 void RunJournal::sync() {
   frames_->sync();
+  sync_directories();
+}
+
+void RunJournal::sync_directories() {
   for (const fs::path& directory : unsynced_) sync_directory(filesystem_, directory);
   unsynced_.clear();
 }

@@ -67,6 +67,7 @@ class RunJournal {
  private:
   void append_frames(EventKind kind, std::span<const std::byte> payload);
   void make_names(const Paths& paths);
+  void sync_directories();
   void remove_names() noexcept;
 
   Filesystem& filesystem_;
