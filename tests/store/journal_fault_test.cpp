@@ -182,7 +182,7 @@ TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
   touch(paths.run(run.key) / "9/notes");
   // A process whose first change failed, and that goes on.
   disk.calls = 0;
-  disk.fail_at = 3;
+  disk.fail_at = 5;
   disk.stays_broken = false;
   EXPECT_THROW(store->catalog().add_argument(waiting.id, {"a", "int", "1"}), Error);
   disk.heal();
