@@ -1,5 +1,5 @@
 // The listing of an object store says what the manifests say, takes few requests, and costs
-// nothing but requests when it is damaged, behind, or somebody else's.
+// nothing but requests when it is damaged, behind, or that of another bucket.
 #include "remote/objects/object_keys.h"
 #include "remote/objects/sha256.h"
 #include "remote/remote_fixture.h"
@@ -27,7 +27,7 @@ class ListingTest : public RemoteTest {
     return text.substr(0, digits);
   }
 
-  /// A run that nobody recorded: no more than its manifest and what the listing says of it.
+  /// An invented run: no more than its manifest and what the listing says of it.
   RemoteRun add(ObjectStore& objects) {
     RemoteRun run;
     run.key = hex(16);

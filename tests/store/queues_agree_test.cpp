@@ -116,7 +116,7 @@ class QueuesAgreeTest : public ::testing::Test {
       Kind kind = Kind::alive;
     };
     std::vector<Said> reports;
-    // The latest leases most of the time; sometimes one that has long been somebody else's.
+    // The latest leases most of the time; sometimes one whose job another worker has by now.
     const std::size_t count = sides_[0].given.size();
     for (int i = *rc::gen::inRange(0, 4); i > 0 && count > 0; --i) {
       const auto back = *rc::gen::inRange<std::size_t>(0, std::min<std::size_t>(count, 6));

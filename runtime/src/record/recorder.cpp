@@ -192,13 +192,13 @@ Recorder::Recorder(Flags flags)
     resumed = earlier_run_of(catalog, *launch, *ranks_);
     run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
   } else {
+    flags_.name = experiment_of_fork(catalog, flags_);
     if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
     if (resumed && resumed->start.commit.empty()) flags_.git = false;  // as it was recorded
     if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_, ranks_.has_value());
     if (!flags_.git) repository.reset();
     if (flags_.git && !repository) throw_no_repository();
     place = place_of_work(repository);
-    if (forked && flags_.name.empty()) flags_.name = forked->parent.start.experiment;
     run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
   }
   if (ranks_) {

@@ -184,9 +184,7 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
   std::vector<std::string> names;
   for (const ChangedArgument& argument : changed) names.push_back(argument.name);
   const std::string others = fork_changes(catalog, from, flags_, run.commit, changed);
-  // The first epochs of a fork with changes are not those that its own program computes.
-  const auto earlier = catalog.fork(from.parent.id);
-  const bool exact = others.empty() && (!earlier || earlier->exact);
+  const bool exact = others.empty() && has_one_program(catalog, from.parent);
   run_ = catalog.fork_run({.parent = from.parent.key,
                            .main_loop = from.point.main_loop,
                            .iteration = from.point.iteration,
@@ -208,7 +206,8 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
     check.why_not = fmt::format("it does not compute what run {} computed",
                                 from.parent.key.substr(0, 8));
   } else if (!exact) {
-    check.why_not = fmt::format("run {} itself was forked with changes", from.parent.key.substr(0, 8));
+    check.why_not = fmt::format("run {} itself was forked or resumed with changes",
+                                from.parent.key.substr(0, 8));
   } else {
     check = plan_check(*store_, run_, point, flags_.check_seconds, Copied::checked);
   }

@@ -47,6 +47,15 @@ std::string fork_changes(const store::Catalog& catalog, const ForkPoint& from, c
     all.push_back(fmt::format("{}={} (it had {})", argument.name, argument.given,
                               argument.recorded));
   }
+  const Flags before = flags_of_command(parent.start.command.words());
+  const std::vector<store::Argument> recorded = catalog.arguments(parent.id);
+  for (const auto& [name, value] : flags.kwargs) {
+    if (before.kwargs.contains(name) ||
+        std::ranges::find(recorded, name, &store::Argument::name) != recorded.end()) {
+      continue;
+    }
+    all.push_back(fmt::format("{}={} (it had none)", name, store::masked_value(name, value)));
+  }
   if (own_arguments(flags.command) != own_arguments(parent.start.command.words())) {
     all.push_back("other arguments of the program's own");
   }
@@ -65,6 +74,23 @@ std::string fork_changes(const store::Catalog& catalog, const ForkPoint& from, c
     all.push_back(fmt::format("{} is {} (it was {})", fact.name, fact.after, fact.before));
   }
   return fmt::to_string(fmt::join(all, ", "));
+}
+
+bool has_one_program(const store::Catalog& catalog, const store::Run& run) {
+  const auto fork = catalog.fork(run.id);
+  if (fork && !fork->exact) return false;
+  return std::ranges::all_of(catalog.resumptions(run.id), [&](const store::Resumption& later) {
+    return later.program_digest == run.start.program_digest && later.commit == run.start.commit;
+  });
+}
+
+std::string experiment_of_fork(const store::Catalog& catalog, const Flags& flags) {
+  if (!flags.name.empty() || flags.from.empty()) return flags.name;
+  try {
+    return parent_of_fork(catalog, flags.from).first.start.experiment;
+  } catch (const NotFound&) {
+    return {};  // a fork that was interrupted can do without it
+  }
 }
 
 void put_back_environment(const store::Run& run) {

@@ -28,6 +28,13 @@ bool has_other_sources(const store::Catalog& catalog, const store::Run& run,
 std::string fork_changes(const store::Catalog& catalog, const ForkPoint& from, const Flags& flags,
                          const std::string& commit, const std::vector<ChangedArgument>& changed);
 
+/// Whether one program, with the same arguments, computed all epochs of the run: it was neither
+/// forked nor resumed with changes.
+bool has_one_program(const store::Catalog& catalog, const store::Run& run);
+
+/// The name under which a fork is recorded; empty if its parent is gone, and none was given.
+std::string experiment_of_fork(const store::Catalog& catalog, const Flags& flags);
+
 /// The number of threads and the generators that the run began with.
 void put_back_environment(const store::Run& run);
 

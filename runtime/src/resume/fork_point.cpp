@@ -55,6 +55,13 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, st
 
 }  // namespace
 
+std::pair<store::Run, std::optional<std::int64_t>> parent_of_fork(const store::Catalog& catalog,
+                                                                  const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  const auto epoch = at == text.npos ? std::nullopt : number_of(text.substr(at + 1));
+  return {resolve_for(catalog, epoch ? text.substr(0, at) : text, this_program()), epoch};
+}
+
 ForkPoint fork_point(const store::Store& store, const Flags& flags, bool is_rank) {
   if (is_rank) {
     throw UsageError("--flor_from: a program of several ranks cannot begin with the state of another "
@@ -62,20 +69,17 @@ ForkPoint fork_point(const store::Store& store, const Flags& flags, bool is_rank
   }
   const store::Catalog& catalog = store.catalog();
   (void)catalog.follow();
-  const std::string& text = flags.from;
-  const std::size_t at = text.rfind('@');
-  const auto epoch = at == text.npos ? std::nullopt : number_of(text.substr(at + 1));
-  store::Run parent =
-      resolve_for(catalog, epoch ? text.substr(0, at) : text, this_program());
+  auto [parent, epoch] = parent_of_fork(catalog, flags.from);
   if (parent.start.rank) {
     throw UsageError(fmt::format("--flor_from: run {} is that of one of {} ranks, and such runs "
                                  "cannot be forked: record a new run",
                                  parent.key.substr(0, 8), parent.start.rank->world));
   }
   const std::vector<store::ResumePoint> points = ends_of_epochs(catalog, parent.id);
-  const auto found = std::ranges::find_if(points, [&](const store::ResumePoint& point) {
-    return !epoch || point.epoch == *epoch + 1;
-  });
+  const auto found =
+      std::ranges::find_if(points, [wanted = epoch](const store::ResumePoint& point) {
+        return !wanted || point.epoch == *wanted + 1;
+      });
   if (found == points.end()) throw_no_end(parent, epoch.value_or(0), points);
   store::ResumePoint point = *found;
   return {std::move(parent), std::move(point)};

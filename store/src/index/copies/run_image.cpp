@@ -381,7 +381,7 @@ void put_start(Connection& image, std::int64_t run, const NewRun& start,
   image(
       "UPDATE run SET key = ?2, experiment = ?3, started_us = ?4, version = ?5, repository = ?6, "
       "directory = ?7, program = ?8, program_digest = ?9, command = ?10, environment = ?11, "
-      "degraded = '', stored_bytes = 0 WHERE id = ?1",
+      "stored_bytes = 0 WHERE id = ?1",
       run, start.key, intern(image, "experiment", "name", start.experiment), start.started_us,
       start.commit, start.repository, start.directory, start.program, start.program_digest,
       to_json(start.command.words()),
