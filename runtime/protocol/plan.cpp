@@ -8,7 +8,6 @@
 #include <charconv>
 
 namespace flor::detail {
-namespace {
 
 std::optional<std::int64_t> parse_epoch(std::string_view text) {
   std::int64_t value = 0;
@@ -16,6 +15,8 @@ std::optional<std::int64_t> parse_epoch(std::string_view text) {
   const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
   return whole && value >= 0 && value < INT64_MAX ? std::optional(value) : std::nullopt;
 }
+
+namespace {
 
 std::optional<Epochs> parse_range(std::string_view text) {
   const std::size_t dots = text.find("..");

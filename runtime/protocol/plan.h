@@ -27,6 +27,9 @@ Epochs segment_of(std::int64_t epochs, std::int64_t segment, std::int64_t segmen
 /// [first, first + iterations), counted within that loop.
 Epochs part_of_loop(Epochs segment, std::int64_t first, std::int64_t iterations);
 
+/// Reads the number of an epoch; nothing for anything else.
+std::optional<std::int64_t> parse_epoch(std::string_view text);
+
 /// Reads "3", "2..5" (both included), "7..", "..4" and lists of these, "0,4..6"; ranges are sorted,
 /// and joined where they overlap or touch. An open end is INT64_MAX. Throws UsageError.
 std::vector<Epochs> parse_epoch_list(std::string_view text);

@@ -1,12 +1,12 @@
 #include "resume/fork_point.h"
 
 #include "index/catalog/resume_point.h"
+#include "protocol/plan.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,13 +14,6 @@
 
 namespace flor::detail {
 namespace {
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = !text.empty() && error == std::errc() && end == text.data() + text.size();
-  return whole && value >= 0 ? std::optional(value) : std::nullopt;
-}
 
 /// The ends of epochs at which the run can be forked, the latest first.
 std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, std::int64_t run) {
@@ -58,7 +51,7 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, st
 std::pair<store::Run, std::optional<std::int64_t>> parent_of_fork(const store::Catalog& catalog,
                                                                   const std::string& text) {
   const std::size_t at = text.rfind('@');
-  const auto epoch = at == text.npos ? std::nullopt : number_of(text.substr(at + 1));
+  const auto epoch = at == text.npos ? std::nullopt : parse_epoch(text.substr(at + 1));
   return {resolve_for(catalog, epoch ? text.substr(0, at) : text, this_program()), epoch};
 }
 

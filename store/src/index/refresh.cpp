@@ -588,6 +588,22 @@ JournalPosition position_of(Connection& connection, std::string_view run, std::i
   return {static_cast<std::uint64_t>(row->integer(0)), static_cast<std::uint64_t>(row->integer(1))};
 }
 
+KnownJournals known_journals(Database& database, std::string_view run) {
+  const std::lock_guard lock(database.mutex);
+  KnownJournals known;
+  const auto rows = database.connection(
+      "SELECT writer, bytes, frames, last_us, closed FROM journal WHERE run = (SELECT id FROM run "
+      "WHERE key = ?1)",
+      run);
+  while (rows->step()) {
+    known[rows->integer(0)] = {{static_cast<std::uint64_t>(rows->integer(1)),
+                                static_cast<std::uint64_t>(rows->integer(2))},
+                               rows->integer(3),
+                               rows->integer(4)};
+  }
+  return known;
+}
+
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us) {
   connection(

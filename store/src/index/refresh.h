@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,6 +27,16 @@ namespace flor::store {
 /// Notes that the index has this journal up to the position. Inside a transaction of the caller.
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us);
+
+/// A journal as the index knows it.
+struct KnownJournal {
+  JournalPosition end;       ///< of the part that is entered
+  std::int64_t last_us = 0;  ///< the time of its last event
+  std::int64_t closed = 0;   ///< not 0: its writer was seen to have ended
+};
+/// By the numbers of the writers.
+using KnownJournals = std::map<std::int64_t, KnownJournal>;
+KnownJournals known_journals(Database& database, std::string_view run);
 
 /// The position up to which the index has the journal.
 JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer);

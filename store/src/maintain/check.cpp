@@ -162,9 +162,9 @@ class Checker {
     while (rows->step()) {
       const auto path =
           journal_in(database_.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)));
-      known_journals_[path] = {{static_cast<std::uint64_t>(rows->integer(2)),
-                                static_cast<std::uint64_t>(rows->integer(3))},
-                               rows->integer(4) != 0};
+      known_journals_[path] = {.end = {static_cast<std::uint64_t>(rows->integer(2)),
+                                       static_cast<std::uint64_t>(rows->integer(3))},
+                               .closed = rows->integer(4)};
       std::error_code error;
       // If its copy is left, the reader of that copy reports it.
       if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_path(path), error)) {

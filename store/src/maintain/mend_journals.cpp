@@ -61,22 +61,6 @@ class JournalMender {
     return keys;
   }
 
-  /// Journals of the run in the index, by their numbers.
-  std::map<std::int64_t, KnownJournal> known_journals(const std::string& run) {
-    const Lock lock(database_.mutex);
-    std::map<std::int64_t, KnownJournal> known;
-    const auto rows = database_.connection(
-        "SELECT writer, bytes, frames, closed FROM journal WHERE run = (SELECT id FROM run WHERE "
-        "key = ?1)",
-        run);
-    while (rows->step()) {
-      known[rows->integer(0)] = {{static_cast<std::uint64_t>(rows->integer(1)),
-                                  static_cast<std::uint64_t>(rows->integer(2))},
-                                 rows->integer(3) != 0};
-    }
-    return known;
-  }
-
   Condition examine(const fs::path& journal, const KnownJournal& known) const {
     if (is_written(database_.files, journal)) return {};
     try {
@@ -95,7 +79,7 @@ class JournalMender {
   }
 
   void mend(const std::string& run) {
-    std::map<std::int64_t, KnownJournal> known = known_journals(run);
+    KnownJournals known = known_journals(database_, run);
     std::vector<std::pair<FoundJournal, Condition>> damaged;
     bool has_lost = false;
     for (const FoundJournal& found : find_journals(database_.paths, run)) {
@@ -286,7 +270,7 @@ bool lacks_end(const JournalReader& read, const fs::path& journal, const KnownJo
   // The writer of a shorter journal may have cut it off after a change failed: then the index is
   // rebuilt.
   std::error_code error;
-  return known.closed || fs::file_size(journal, error) >= known.end.bytes;
+  return known.closed != 0 || fs::file_size(journal, error) >= known.end.bytes;
 }
 
 void make_quarantine(const Paths& paths) {

@@ -4,6 +4,7 @@
 
 #include "database/database.h"
 #include "file/paths.h"
+#include "index/refresh.h"
 #include "journal/journal_reader.h"
 #include "maintain/repair.h"
 
@@ -15,11 +16,6 @@ namespace flor::store {
 /// repaired. If it is stopped at any point, nothing is lost, and the next call does the rest.
 void mend_journals(Database& database, RepairReport& report);
 
-/// A journal as the index knows it.
-struct KnownJournal {
-  JournalPosition end;  ///< of the part that is entered
-  bool closed = false;  ///< its writer was seen to have ended
-};
 /// True if the end of a journal that no process writes is damaged or gone, which looks as if its
 /// writer was killed, and its copy does not have it. `read`: has reached the journal's end.
 bool lacks_end(const JournalReader& read, const std::filesystem::path& journal,

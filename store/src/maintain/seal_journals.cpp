@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -49,11 +48,6 @@ class JournalSealer {
   }
 
  private:
-  struct Known {
-    JournalPosition end;
-    std::int64_t last_us = 0, closed = 0;
-  };
-
   void close_ended() {
     const Lock lock(database_.mutex);
     Transaction transaction(database_.connection);
@@ -70,24 +64,8 @@ class JournalSealer {
     return keys;
   }
 
-  std::map<std::int64_t, Known> known_journals(const std::string& key) {
-    const Lock lock(database_.mutex);
-    std::map<std::int64_t, Known> known;
-    const auto rows = database_.connection(
-        "SELECT writer, bytes, frames, last_us, closed FROM journal WHERE run = (SELECT id FROM run "
-        "WHERE key = ?1)",
-        key);
-    while (rows->step()) {
-      known[rows->integer(0)] = {{static_cast<std::uint64_t>(rows->integer(1)),
-                                  static_cast<std::uint64_t>(rows->integer(2))},
-                                 rows->integer(3),
-                                 rows->integer(4)};
-    }
-    return known;
-  }
-
   void seal(const std::string& key) {
-    const std::map<std::int64_t, Known> known = known_journals(key);
+    const KnownJournals known = known_journals(database_, key);
     const std::vector<FoundJournal> journals = find_journals(database_.paths, key);
     for (const FoundJournal& found : journals) {
       const auto one = known.find(found.number);
@@ -95,7 +73,7 @@ class JournalSealer {
     }
     if (!came_one_after_another(journals, known)) return;
     for (const FoundJournal& found : journals) {
-      const Known& one = known.at(found.number);
+      const KnownJournal& one = known.at(found.number);
       if (one.closed != kSealed) seal(key, found, one);
     }
   }
@@ -103,7 +81,7 @@ class JournalSealer {
   /// True if no writer overlapped another. Otherwise sealing would put events of one about loops
   /// and values after those of another.
   bool came_one_after_another(const std::vector<FoundJournal>& journals,
-                              const std::map<std::int64_t, Known>& known) const {
+                              const KnownJournals& known) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> spans;
     for (const FoundJournal& found : journals) {
       const auto first = JournalReader(database_.files, found.path, {}).next();
@@ -117,7 +95,7 @@ class JournalSealer {
     return true;
   }
 
-  void seal(const std::string& key, const FoundJournal& found, const Known& known) {
+  void seal(const std::string& key, const FoundJournal& found, const KnownJournal& known) {
     const fs::path directory = found.path.parent_path(), sealed = directory / kSealedName;
     const fs::path made = sealed.string() + ".new";
     std::error_code error;
