@@ -287,11 +287,11 @@ Json Export::export_events_of(Context& context, const store::Run& run,
   const TensorBoardReport report =
       write_event_file(context.store(), run, question, output_, context.now_us());
   if (!context.json()) {
-    context.out().write(fmt::format("{}: {} events of run {}\n", printable(report.file.string()),
-                                    report.events, title(run)));
+    context.out().write(fmt::format("{}: {} of run {}\n", printable(report.file.string()),
+                                    counted(report.events, "event"), title(run)));
     if (report.left_out > 0) {
-      context.note(fmt::format("left out of run {}: {} values that TensorBoard has no form for",
-                               title(run), report.left_out));
+      context.note(fmt::format("left out of run {}: {} that TensorBoard has no form for",
+                               title(run), counted(report.left_out, "value")));
     }
   }
   return {{"run", run.key},
@@ -331,7 +331,8 @@ int Export::export_values(Context& context, Format format) {
   }
   const std::string whose =
       runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("{} runs", runs.size());
-  context.out().write(fmt::format("{}: {} values of {}\n", printable(output_), count, whose));
+  context.out().write(
+      fmt::format("{}: {} of {}\n", printable(output_), counted(count, "value"), whose));
   return 0;
 }
 

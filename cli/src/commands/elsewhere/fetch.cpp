@@ -126,10 +126,12 @@ Examples:
     return entry;
   }
   static void print_text(Context& context, const remote::FetchReport& report) {
-    context.out().write(fmt::format("run {}: {}{} of {} checkpoints came, {} chunks in {}\n",
+    context.out().write(fmt::format("run {}: {}{} of {} came, {} in {}\n",
                                     title(report.run), report.added ? "new here; " : "",
-                                    report.checkpoints, report.run.checkpoints,
-                                    report.chunks_received, bytes(report.bytes_received)));
+                                    report.checkpoints,
+                                    counted(report.run.checkpoints, "checkpoint"),
+                                    counted(report.chunks_received, "chunk"),
+                                    bytes(report.bytes_received)));
   }
 
   std::string run_, url_, epochs_;

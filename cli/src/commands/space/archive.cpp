@@ -77,11 +77,14 @@ void Archive::print_text(Context& context, const store::Run& run, const ArchiveR
   for (const std::string& remark : collected.remarks) {
     out.write(fmt::format("remark: {}\n", printable(remark)));
   }
-  out.write(fmt::format("run {}: {} of {} chunks of {} checkpoints stored anew\n", title(run),
-                        report.chunks_written, report.chunks, report.checkpoints));
+  out.write(fmt::format("run {}: {} of {} of {} stored anew\n", title(run),
+                        report.chunks_written, counted(report.chunks, "chunk"),
+                        counted(report.checkpoints, "checkpoint")));
   if (report.chunks_pinned > 0) {
-    out.write(fmt::format("{} chunks are left as they are: other runs build upon them\n",
-                          report.chunks_pinned));
+    const bool one = report.chunks_pinned == 1;
+    out.write(fmt::format("{} left as {}: other runs build upon {}\n",
+                          one ? "1 chunk is" : fmt::format("{} chunks are", report.chunks_pinned),
+                          one ? "it is" : "they are", one ? "it" : "them"));
   }
   out.write(fmt::format("{} instead of {}: {:.1f} % instead of {:.1f} % of the raw content\n",
                         bytes(report.after), bytes(report.before),
