@@ -195,7 +195,8 @@ class Recorder : public Runtime {
   /// On the background thread.
   void enter_saved(const store::SavedCheckpoint& saved, store::Catalog& catalog);
   void delete_others(bool at_end = false);         ///< on the background thread, or when it is done
-  std::string name_of_saved(std::string_view name, const SavePlace& place, std::int64_t& number);
+  std::string name_of_saved(std::string_view name, const VisitedPlaces::Visit& place,
+                            std::int64_t& number);
 
   // A program that runs as several processes.
   bool is_first() const { return !ranks_ || ranks_->is_first(); }

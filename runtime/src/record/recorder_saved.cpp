@@ -37,19 +37,19 @@ void Recorder::delete_others(bool at_end) {
 }
 
 /// Also determines the number: a resumed run that takes a checkpoint again uses its old number.
-std::string Recorder::name_of_saved(std::string_view name, const SavePlace& here,
+std::string Recorder::name_of_saved(std::string_view name, const VisitedPlaces::Visit& here,
                                     std::int64_t& number) {
-  const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
+  const auto before = recorded_saves_.find(VisitedPlaces::text(here.place, here.ordinal));
   number = before == recorded_saves_.end() ? ++saves_ : before->second.number;
   return name.empty() ? fmt::format("s{}", number) : std::string(name);
 }
 
 std::string Recorder::save_checkpoint(std::string_view name,
                                       const std::map<std::string, double>& scores) {
-  const SavePlace here = next_save_place();
+  const VisitedPlaces::Visit here = visits_.saves.next(journal_);
   if (here.suppressed ||
       checking_) {  // on the way to where the run was interrupted: it is stored already
-    const auto before = recorded_saves_.find(place_text(here.place, here.ordinal));
+    const auto before = recorded_saves_.find(VisitedPlaces::text(here.place, here.ordinal));
     return before == recorded_saves_.end() ? std::string() : before->second.name;
   }
   store::SavedCheckpoint saved;
