@@ -202,6 +202,18 @@ TEST_F(Loads, ALoadInEachEpochIsReplayedAtItsPlace) {
   }
 }
 
+TEST_F(Loads, AReplayGoesTheWayThatTheProgramWentWhereNothingCouldBeLoaded) {
+  record_parent();
+  const auto recorded = load("test@latest", "fallback");
+  ASSERT_THAT(lines_with(recorded.out, {"loaded"}),
+              ElementsAre(HasSubstr("loaded nothing"), HasSubstr("@7")));
+  ASSERT_EQ(bench_.run("forked", {"--flor", "warm"}).status, 0);  // now there is one
+  const auto replayed = bench_.replay("loader", {"--flor_run", "loaded", "--flor_probe", "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_EQ(lines_with(replayed.out, {"loaded", "state"}),
+            lines_with(recorded.out, {"loaded", "state"}));
+}
+
 TEST_F(Loads, ADeletedInputIsLoadedUntilItIsCollectedAndMissedThen) {
   const store::Run run = record_parent();
   ASSERT_EQ(load(at(run, 2), "some").status, 0);

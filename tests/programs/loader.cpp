@@ -32,6 +32,14 @@ int main(int argc, char** argv) {
     if (how == "other_type") {
       loaded = flor::load(from, flor::named("weights", weights), flor::named("velocity", narrow));
     }
+    if (how == "fallback") {
+      try {
+        loaded = flor::load("warm@latest", flor::named("weights", weights));
+      } catch (const flor::NotFound& error) {
+        std::printf("loaded nothing: %s\n", error.what());
+        loaded = flor::load(from, flor::named("weights", weights));
+      }
+    }
     if (loaded) std::printf("loaded %s\n", loaded.address().c_str());
   } catch (const flor::Error& error) {
     std::printf("refused %d: %s\n", static_cast<int>(error.status()), error.what());

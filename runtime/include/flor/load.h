@@ -33,8 +33,8 @@ std::string note_load(std::string_view checkpoint);
 /// copy of their state meanwhile.
 ///
 /// The run logs what was loaded as `flor.load`, by key, epoch and digest. A replay, and a run that is
-/// resumed, load the same content again, whatever the text means by then. Without a session the
-/// store is $FLOR_HOME, else ~/.flor.
+/// resumed, load the same content again, whatever the text means by then, and throw again what was
+/// thrown. Without a session the store is $FLOR_HOME, else ~/.flor.
 ///
 /// Throws NotFound where there is no such checkpoint, or none of its objects has the name; Error
 /// where a type or shape differs; each names it. The objects are then as before. With a session only

@@ -65,11 +65,17 @@ ChosenInput choose_now(store::Store& store, Runtime* session, std::string_view t
 }
 
 ChosenInput choose_recorded(store::Store& store, const store::Run& run, const std::string& record) {
-  const auto json = nlohmann::json::parse(record, nullptr, false);
+  auto json = nlohmann::json::parse(record, nullptr, false);
   const auto text = [&](const char* name) {
     const bool there = json.is_object() && json.contains(name) && json[name].is_string();
     return there ? json[name].get<std::string>() : std::string();
   };
+  if (const std::string refused = text("refused"); !refused.empty()) {
+    const auto& status = json["status"];
+    throw_as(status.is_number_integer() ? static_cast<ExitStatus>(status.get<int>())
+                                        : ExitStatus::failed,
+             refused);
+  }
   const std::string reference = text("checkpoint");
   const auto digest = store::Digest::from_hex(text("digest"));
   auto use = store.use_run(reference.substr(0, reference.find('@')));
@@ -89,6 +95,19 @@ ChosenInput choose_recorded(store::Store& store, const store::Run& run, const st
 }
 
 }  // namespace
+
+std::string refusal_record(const Error& error) {
+  nlohmann::ordered_json record;
+  record["refused"] = error.what();
+  record["status"] = static_cast<int>(error.status());
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void throw_as(ExitStatus status, const std::string& message) {
+  if (status == ExitStatus::not_found) throw NotFound(message);
+  if (status == ExitStatus::usage) throw UsageError(message);
+  throw Error(message, status);
+}
 
 ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text) {
   if (session) {

@@ -68,17 +68,22 @@ void load_into(const store::CheckpointReader& reader, const Registry& objects) {
 /// Says of which checkpoint an error is; the status stays.
 template <typename Body>
 void name_checkpoint(const std::string& reference, Body&& body) {
-  const auto text = [&](const Error& error) {
-    return fmt::format("checkpoint {}: {}; nothing was loaded", reference, error.what());
-  };
   try {
     body();
-  } catch (const NotFound& error) {
-    throw NotFound(text(error));
-  } catch (const UsageError& error) {
-    throw UsageError(text(error));
   } catch (const Error& error) {
-    throw Error(text(error), error.status());
+    throw_as(error.status(),
+             fmt::format("checkpoint {}: {}; nothing was loaded", reference, error.what()));
+  }
+}
+
+/// Logs a refusal, too, so that a replay goes the way that the program went then.
+template <typename Body>
+auto log_refusal(Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    log_json(kLoadedName, refusal_record(error));
+    throw;
   }
 }
 
@@ -101,14 +106,17 @@ Checkpoint load(store::Store& store, Runtime* session, std::string_view text,
   }
   Registry given;
   given.add(std::move(slots));
-  const ChosenInput input = choose_input(store, session, text);
-  const store::NamedCheckpoint& named = input.named;
-  name_checkpoint(named.reference, [&] {
-    const store::CheckpointReader reader(store, named.info.id);
-    if (session) session->fence();
-    load_into(reader, whole ? session->registry() : given);
+  const ChosenInput input = log_refusal([&] {
+    ChosenInput chosen = choose_input(store, session, text);
+    name_checkpoint(chosen.named.reference, [&] {
+      const store::CheckpointReader reader(store, chosen.named.info.id);
+      if (session) session->fence();
+      load_into(reader, whole ? session->registry() : given);
+    });
+    return chosen;
   });
   log_json(kLoadedName, input.record);
+  const store::NamedCheckpoint& named = input.named;
   return {.run = named.run, .epoch = named.epoch.value_or(-1), .name = named.saved, .score = {}};
 }
 
@@ -118,7 +126,8 @@ std::string note_load(std::string_view checkpoint) {
   return run_inside([&] {
     Runtime* session = own_session();
     if (!session) return std::string(checkpoint);
-    const ChosenInput input = choose_input(session->store(), session, checkpoint);
+    const ChosenInput input =
+        log_refusal([&] { return choose_input(session->store(), session, checkpoint); });
     log_json(kLoadedName, input.record);
     return input.named.reference;
   });

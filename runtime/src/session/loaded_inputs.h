@@ -12,7 +12,8 @@
 namespace flor::detail {
 
 /// The name under which a run logs what it loaded, as JSON:
-/// {"checkpoint":"0123456789abcdef@12","digest":"..."}.
+/// {"checkpoint":"0123456789abcdef@12","digest":"..."}, or {"refused":"...","status":3} where the
+/// program got an error.
 inline constexpr const char* kLoadedName = "flor.load";
 
 /// Belongs to the session's thread.
