@@ -32,15 +32,17 @@ class Loads : public ::testing::Test {
     least_ = real(*least);
     return bench_.last_run();
   }
-  ProcessResult load(const std::string& from, const std::string& how, const Words& more = {}) const {
-    return bench_.run("loader", Words{"--flor", "loaded", "--flor_every", "1"} + more +
-                                    Words{"--kwargs", "from=" + from, "how=" + how});
+  ProcessResult load(const std::string& from, const std::string& how) const {
+    return bench_.run("loader", {"--flor", "loaded", "--flor_every", "1", "--kwargs",
+                                 "from=" + from, "how=" + how});
   }
   std::string short_key(const store::Run& run) const { return run.key.substr(0, 8); }
   std::string at(const store::Run& run, std::int64_t epoch) const {
     return run.key + "@" + std::to_string(epoch);
   }
-  std::filesystem::path file(const std::string& name) const { return bench_.repository().root() / name; }
+  std::filesystem::path file(const std::string& name) const {
+    return bench_.repository().root() / name;
+  }
   /// The items of an exported checkpoint, with their contents.
   std::map<std::string, std::string> exported(const std::string& spec) const {
     const auto path = file("state.safetensors");
@@ -103,7 +105,8 @@ TEST_F(Loads, TheBestOverAllRunsIsNamedAndSoIsABetterOneWithoutACheckpoint) {
   ASSERT_EQ(best.status, 0) << best.err;
   EXPECT_THAT(best.out, HasSubstr("run " + short_key(winner) + " (test) after epoch " +
                                   std::to_string(place) + ": mean "));
-  EXPECT_THAT(best.out, HasSubstr("the smallest of 2 runs\nflor export " + address + " model.pt\n"));
+  EXPECT_THAT(best.out,
+              HasSubstr("the smallest of 2 runs\nflor export " + address + " model.pt\n"));
   EXPECT_THAT(best.err, IsEmpty());
   EXPECT_THAT(flor({"best", "mean", "--min", "--where", "rate=0.3"}).out,
               HasSubstr("run " + short_key(other)));
@@ -167,7 +170,8 @@ TEST_F(Loads, WhatDoesNotFitIsNamedAndNothingChanges) {
     for (const std::string& part : parts) EXPECT_THAT(lines[0], HasSubstr(part));
     EXPECT_EQ(lines_with(result.out, {"state -1"}), unchanged);
   };
-  refused(at(run, 2), "other_name", {"refused 3", "no object 'weight'", "engine, velocity, weights"});
+  refused(at(run, 2), "other_name",
+          {"refused 3", "no object 'weight'", "engine, velocity, weights"});
   refused(at(run, 2), "other_type", {"'velocity", "f64", "f32", "nothing was loaded"});
   refused(at(run, 99), "all", {"refused 3", "no checkpoint after epoch 99", "flor show"});
   refused("test@best:mena:min", "all", {"refused 3", "did you mean 'mean'?"});
@@ -179,14 +183,16 @@ TEST_F(Loads, AReplayLoadsTheSameContentWhateverTheTextMeansByThen) {
   ASSERT_EQ(recorded.status, 0) << recorded.err;
   const auto inputs = bench_.values("flor.load");
   ASSERT_THAT(inputs, SizeIs(1));
-  EXPECT_THAT(std::get<std::string>(inputs[0].value), HasSubstr("{\"checkpoint\":\"" + at(run, best_) + "\",\"digest\":\""));
+  EXPECT_THAT(std::get<std::string>(inputs[0].value),
+              HasSubstr("{\"checkpoint\":\"" + at(run, best_) + "\",\"digest\":\""));
   bench_.record("forked", {"--kwargs", "rate=0.3"});  // the text means this run now
   const auto replayed =
-      bench_.run("loader_hindsight", {"--replay_flor", "--flor_run", "loaded", "--flor_init", "strong",
-                                      "--flor_probe", "train"});
+      bench_.replay("loader_hindsight",
+                    {"--flor_run", "loaded", "--flor_init", "strong", "--flor_probe", "train"});
   EXPECT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_THAT(replayed.err, HasSubstr("verified: "));
-  EXPECT_EQ(lines_with(replayed.out, {"loaded", "state"}), lines_with(recorded.out, {"loaded", "state"}));
+  EXPECT_EQ(lines_with(replayed.out, {"loaded", "state"}),
+            lines_with(recorded.out, {"loaded", "state"}));
 }
 
 TEST_F(Loads, ALoadInEachEpochIsReplayedAtItsPlace) {
@@ -195,7 +201,8 @@ TEST_F(Loads, ALoadInEachEpochIsReplayedAtItsPlace) {
   ASSERT_EQ(recorded.status, 0) << recorded.err;
   EXPECT_THAT(bench_.values("flor.load"), SizeIs(3));
   bench_.record("forked", {"--kwargs", "rate=0.3"});
-  const auto all = replay_segments(bench_, "loader", {.count = 3, .flags = {"--flor_run", "loaded", "--flor_probe", "train"}});
+  const auto all = replay_segments(
+      bench_, "loader", {.count = 3, .flags = {"--flor_run", "loaded", "--flor_probe", "train"}});
   for (const ProcessResult& result : all.results) {
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, Not(HasSubstr("differ")));
@@ -241,8 +248,9 @@ TEST_F(Loads, AResumedRunLoadsWhatItLoadedBefore) {
   record_parent();
   auto options = bench_.options();
   options.environment["RAISE"] = "9:10:20000";  // an epoch is durable
-  const auto killed = bench_.run("loader", Words{"--flor", "loaded", "--flor_every", "1", "--kwargs",
-                                                 "from=test@latest", "how=some"}, options);
+  const Words words{"--flor",   "loaded",           "--flor_every", "1",
+                    "--kwargs", "from=test@latest", "how=some"};
+  const auto killed = bench_.run("loader", words, options);
   ASSERT_NE(killed.status, 0);
   const store::Run run = bench_.last_run();
   bench_.record("forked", {"--kwargs", "rate=0.3"});  // the text means this run now

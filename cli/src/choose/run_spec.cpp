@@ -72,9 +72,9 @@ store::Run parse_run_alone(const store::Catalog& catalog, std::string_view text)
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text) {
   store::RunAndPlace named = split(catalog, text);
   if (named.place.empty()) return std::move(named.run);
+  const char* what = parse_count(named.place) ? "an epoch" : "a checkpoint";
   throw UsageError(fmt::format("{} names {}, but a whole run is meant: leave out @{}",
-                               printable(text), parse_count(named.place) ? "an epoch" : "a checkpoint",
-                               printable(named.place)));
+                               printable(text), what, printable(named.place)));
 }
 
 namespace {

@@ -47,11 +47,14 @@ bool is_word(std::string_view place) {
   const bool can_return = std::ranges::any_of(deleted, [](const DiscardedCheckpoint& checkpoint) {
     return !checkpoint.collected_us && checkpoint.info.key.kind == CheckpointKind::boundary;
   });
-  throw NotFound(fmt::format(
-      "run {} has no checkpoint{}", title(run),
-      can_return ? fmt::format(" any more: they were deleted, `flor keep {} --undo` brings them back",
-                               key_of(run))
-                 : fmt::format(": see 'flor show {}'", key_of(run))));
+  if (can_return) {
+    throw NotFound(fmt::format(
+        "run {} has no checkpoint any more: they were deleted, 'flor keep {} --undo' brings them "
+        "back",
+        title(run), key_of(run)));
+  }
+  throw NotFound(
+      fmt::format("run {} has no checkpoint: see 'flor show {}'", title(run), key_of(run)));
 }
 
 ChosenPlace place_of(const FoundCheckpoint& found) {

@@ -162,10 +162,12 @@ std::string remedy(Context& context, const Ranked& ranked) {
 
 void Best::print_text(Context& context, std::size_t runs, const Ranked& best,
                       const std::optional<Ranked>& better) const {
-  context.out().write(fmt::format(
-      "run {} {}: {} {}, the {} of {}\nflor export {} model.pt\n", title(*best.run), best.where(),
-      printable(metric_), readable(best.value()), order() == store::ScoreOrder::min ? "smallest" : "greatest",
-      counted(static_cast<std::int64_t>(runs), "run"), best.address()));
+  const char* rank = order() == store::ScoreOrder::min ? "smallest" : "greatest";
+  context.out().write(fmt::format("run {} {}: {} {}, the {} of {}\nflor export {} model.pt\n",
+                                  title(*best.run), best.where(), printable(metric_),
+                                  readable(best.value()), rank,
+                                  counted(static_cast<std::int64_t>(runs), "run"),
+                                  best.address()));
   if (better) {
     context.note(fmt::format("run {} {} was better, {} {}, but its checkpoint {}",
                              title(*better->run), better->where(), printable(metric_),
