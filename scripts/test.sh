@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what is needed, builds with warnings as errors and runs the tests; ends with ctest's
-# summary and status. `--slow` runs the slow tests too, and starts each program of libtorch anew instead of
-# forking it (FLOR_TEST_COLD_STARTS), and lets faults strike at every point (FLOR_TEST_EVERY_POINT). `--s3` runs those, and only those, that want
+# summary and status. `--slow` compiles all as for a release, runs the slow tests too, starts each program of
+# libtorch anew instead of forking it (FLOR_TEST_COLD_STARTS), and lets faults strike at every point
+# (FLOR_TEST_EVERY_POINT). `--s3` runs those, and only those, that want
 # a real S3 server: it installs Ceph's RADOS gateway and rclone, and starts the former on loopback.
 # `--slurm` does the same with a Slurm of two nodes, as root.
 # `--package` makes the packages of Debian and the tarball, tries them in a clean Debian 12 (as root),
@@ -18,8 +19,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 labels='-LE slow'
+preset=ci
 if [ "${1-}" = --slow ]; then
   labels=
+  preset=thorough
   FLOR_TEST_COLD_STARTS=1
   FLOR_TEST_EVERY_POINT=1
   export FLOR_TEST_COLD_STARTS FLOR_TEST_EVERY_POINT
@@ -41,7 +44,6 @@ if [ "${1-}" = --package ]; then
   scripts/package.sh
   exec tests/install/clean_root.sh build/package
 fi
-preset=ci
 if [ "${1-}" = --sanitize ]; then
   case ${2-} in
     address) preset=asan ;;
@@ -90,4 +92,5 @@ if [ -z "${TMPDIR-}" ] && [ -n "$labels" ] && [ "${free:-0}" -gt 4194304 ]; then
   # shellcheck disable=SC2064  # the directory of now
   trap "rm -rf '$TMPDIR'" EXIT
 fi
-ctest --preset $preset -j 2 $labels "$@"
+jobs=$(scripts/jobs.sh)
+ctest --preset $preset -j $((jobs < 2 ? 2 : jobs > 8 ? 8 : jobs)) $labels "$@"

@@ -11,18 +11,34 @@ import tempfile
 import time
 import unittest
 
+from warm_start import WarmPython
+
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
+QUIETLY = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+           "PYTHONWARNINGS": "ignore"}
 
 
 class Workbench(unittest.TestCase):
+    warm = None  # for all tests of the process
+
+    @classmethod
+    def setUpClass(cls):
+        if not Workbench.warm and not os.environ.get("FLOR_TEST_COLD_STARTS"):
+            Workbench.warm = WarmPython(dict(os.environ, **QUIETLY))
+            unittest.addModuleCleanup(Workbench.close_warm)
+
+    @staticmethod
+    def close_warm():
+        Workbench.warm.close()
+        Workbench.warm = None
+
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="flor-python-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.repository = self.directory / "repository"
         self.repository.mkdir()
-        self.environment = dict(os.environ, FLOR_HOME=str(self.directory / "home"), PYTHONDONTWRITEBYTECODE="1",
-                                OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", PYTHONWARNINGS="ignore",
-                                GIT_CONFIG_GLOBAL="/dev/null")
+        self.environment = dict(os.environ, FLOR_HOME=str(self.directory / "home"), GIT_CONFIG_GLOBAL="/dev/null",
+                                **QUIETLY)
         for name in ("FLOR_WORKER_FD", "RANK", "WORLD_SIZE"):
             self.environment.pop(name, None)
         self.git("init", "-q")
@@ -54,7 +70,16 @@ class Workbench(unittest.TestCase):
         return done
 
     def python(self, script, *words, status=0):
-        return self.run_words([sys.executable, script, *words], status)
+        words = [str(word) for word in (script, *words)]
+        if not self.warm or "import torch" not in (self.repository / script).read_text():
+            return self.run_words([sys.executable, *words], status)
+        with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
+            returned = self.warm.run(words, directory=self.repository, environment=self.environment,
+                                     out=out.name, err=err.name)
+            done = subprocess.CompletedProcess(words, returned, out.read(), err.read())
+        if status is not None:
+            self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
 
     def flor(self, *words, status=0):
         return self.run_words([os.environ["FLOR_COMMAND"], *words], status)

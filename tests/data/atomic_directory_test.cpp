@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-namespace flor {
+namespace flor::atomic_directory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -522,4 +522,4 @@ INSTANTIATE_TEST_SUITE_P(, AtomicDirectoryCrash, ::testing::ValuesIn(crashes()),
                          });
 
 }  // namespace
-}  // namespace flor
+}  // namespace flor::atomic_directory_test

@@ -18,7 +18,7 @@
 #include <set>
 #include <thread>
 
-namespace flor {
+namespace flor::atomic_save_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,4 +187,4 @@ TEST_F(AtomicSaveTest, FilesThatOnlyLookLikeLeftoversStay) {
 }
 
 }  // namespace
-}  // namespace flor
+}  // namespace flor::atomic_save_test

@@ -12,7 +12,7 @@
 #include <limits>
 #include <thread>
 
-namespace flor {
+namespace flor::metrics_test {
 namespace {
 
 using ::testing::Each;
@@ -152,4 +152,4 @@ TEST(StepTimer, SharesTheTimeOfAStepOut) {
 }
 
 }  // namespace
-}  // namespace flor
+}  // namespace flor::metrics_test

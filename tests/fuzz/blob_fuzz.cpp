@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+namespace flor::fuzz::blob_target {
 namespace {
 
 using namespace flor::store;
@@ -66,7 +67,7 @@ void try_checkpoint(std::span<const std::byte> blob) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::span blob(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
   try {
@@ -78,3 +79,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::blob_target

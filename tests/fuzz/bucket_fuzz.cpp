@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 
+namespace flor::fuzz::bucket_target {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,7 +251,7 @@ void fetch_from(Bucket& bucket, const Spooled& spooled) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   static const Spooled spooled;
   if (size == 0) return 0;
   Bucket bucket;
@@ -281,3 +282,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fetch_from(bucket, spooled);
   return 0;
 }
+
+}  // namespace flor::fuzz::bucket_target

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+namespace flor::fuzz::codec_target {
 namespace {
 
 using flor::store::ElementType;
@@ -66,7 +67,7 @@ void round_trip(ElementType type, std::size_t raw_size, std::span<const std::byt
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size < 4) return 0;
   const auto type = static_cast<ElementType>(data[1] % 14);  // one is unknown
   const std::size_t raw_size = data[2] + 256U * data[3];
@@ -78,3 +79,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::codec_target

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+namespace flor::fuzz::events_target {
 namespace {
 
 using namespace flor::store;
@@ -43,7 +44,7 @@ void read_values(std::span<const std::byte> payload) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const auto payload = std::as_bytes(std::span(data, size).subspan(1));
   const auto kind = static_cast<EventKind>(data[0]);
@@ -60,3 +61,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::events_target

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+namespace flor::fuzz::frames_target {
 namespace {
 
 using namespace flor::store;
@@ -50,7 +51,7 @@ void seal_all(std::vector<std::byte>& content) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size < 1) return 0;
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> content(bytes + 1, bytes + size);
@@ -78,3 +79,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::frames_target

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 
+namespace flor::fuzz::journal_target {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,7 +90,7 @@ class Home {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   static const Home home;
   home.write_journals(std::as_bytes(std::span(data, size)));
   const std::string once = home.read_all(), again = home.read_all();
@@ -99,3 +100,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::journal_target

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+namespace flor::fuzz::pack_target {
 namespace {
 
 using namespace flor::store;
@@ -55,7 +56,7 @@ void decode_headers(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> pack(bytes + 2, bytes + size);
@@ -84,3 +85,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::pack_target

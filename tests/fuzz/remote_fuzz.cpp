@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+namespace flor::fuzz::remote_target {
 namespace {
 
 using namespace flor::remote;
@@ -138,7 +139,7 @@ void read(int kind, std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   try {
     read((data[0] & 15), {reinterpret_cast<const char*>(data) + 1, size - 1});
@@ -146,3 +147,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::remote_target

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+namespace flor::fuzz::safetensors_target {
 namespace {
 
 /// The same descriptor for ever: a file in memory that has a path.
@@ -29,7 +30,7 @@ void fill(const std::string& content) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   std::string content(reinterpret_cast<const char*>(data), size);
   if (size > 2 && data[0] == 0xFF) {
     std::string length(8, '\0');
@@ -53,3 +54,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::safetensors_target

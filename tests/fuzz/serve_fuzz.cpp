@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 
+namespace flor::fuzz::serve_target {
 namespace {
 
 using namespace flor::cli;
@@ -96,7 +97,7 @@ std::string send(int port, const std::string& bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   static Page page;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const int asked = page.asked, changed = page.changed;
@@ -110,3 +111,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(text.find("POST") != text.npos || page.changed == changed, "what changes is no POST");
   return 0;
 }
+
+}  // namespace flor::fuzz::serve_target

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+namespace flor::fuzz::sources_target {
 namespace {
 
 void check_structure(const std::string& text) {
@@ -30,7 +31,7 @@ void check_structure(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::size_t zero = bytes.find('\0');
   const std::string before(bytes.substr(0, zero));
@@ -48,3 +49,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace flor::fuzz::sources_target

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+namespace flor::fuzz::store_target {
 namespace {
 
 using namespace flor::store;
@@ -175,7 +176,7 @@ void change(Fixture& fixture, const std::uint8_t* piece) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   static Fixture fixture;
   fixture.disk.content = fixture.original;
   for (std::size_t at = 0; at + 6 <= size && at < 60; at += 6) change(fixture, data + at);
@@ -186,3 +187,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fixture.disk.active = false;
   return 0;
 }
+
+}  // namespace flor::fuzz::store_target

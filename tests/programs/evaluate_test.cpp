@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::evaluate_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -369,4 +369,4 @@ TEST_F(Evaluate, WrongUsageIsOneLine) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::evaluate_test

@@ -2,7 +2,7 @@
 // bit, in any number of segments, jumping and walking, executing the training and skipping it.
 #include "workbench.h"
 
-namespace flor::testing {
+namespace flor::testing::examples_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -74,4 +74,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& example) { return example.param.name; });
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::examples_test

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
-namespace flor::testing {
+namespace flor::testing::fork_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -321,4 +321,4 @@ TEST_F(ForkTest, OfWhatIsNotThereSaysWhatIs) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::fork_test

@@ -9,7 +9,7 @@
 #include <csignal>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::keep_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -252,4 +252,4 @@ TEST_F(Keep, ARunThatIsRecordedIsThinnedAndCollectedFromOutside) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::keep_test

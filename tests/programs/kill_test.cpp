@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::kill_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -107,4 +107,4 @@ using KillSlow = Kill;
 TEST_F(KillSlow, AtFiveHundredRandomInstantsTheStoreStaysSoundAndGoesOn) { storm(500, 2); }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::kill_test

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <set>
 
-namespace flor::testing {
+namespace flor::testing::learner_resume_test {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -180,4 +180,4 @@ TEST_F(LearnerResume, WithOverlappingCopies) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::learner_resume_test

@@ -2,7 +2,7 @@
 // learning rates, in any segments, by every optimizer.
 #include "workbench.h"
 
-namespace flor::testing {
+namespace flor::testing::learner_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -147,4 +147,4 @@ INSTANTIATE_TEST_SUITE_P(OfLibtorch, Optimizers,
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::learner_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::testing {
+namespace flor::testing::leavings_test {
 namespace {
 
 class Leavings : public ::testing::Test {
@@ -131,4 +131,4 @@ TEST_F(Leavings, ASampleIsAnsweredAsIfItHadBeenLogged) { check(185); }
 TEST_F(Leavings, SlowASampleIsAnsweredAsIfItHadBeenLogged) { check(14); }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::leavings_test

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace flor::testing {
+namespace flor::testing::linear_judge_test {
 namespace {
 
 using nlohmann::json;
@@ -43,4 +43,4 @@ TEST(LinearJudge, FindsTheAccuracyThatTheTrainingFoundItself) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::linear_judge_test

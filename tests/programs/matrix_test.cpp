@@ -8,7 +8,7 @@
 #include <array>
 #include <csignal>
 
-namespace flor::testing {
+namespace flor::testing::matrix_test {
 namespace {
 
 struct Property {
@@ -176,4 +176,4 @@ TEST_P(MatrixSlow, IsExactInEveryCellOfTheShare) {
 INSTANTIATE_TEST_SUITE_P(All, MatrixSlow, ::testing::Range(0, kShares));
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::matrix_test

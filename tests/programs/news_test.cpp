@@ -6,7 +6,7 @@
 #include <csignal>
 #include <fstream>
 
-namespace flor::testing {
+namespace flor::testing::news_test {
 namespace {
 
 using nlohmann::json;
@@ -81,4 +81,4 @@ TEST_F(News, TheNumbersStayTheSameWhenARunIsResumedAndCollected) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::news_test

@@ -17,7 +17,7 @@
 #include <optional>
 #include <random>
 
-namespace flor::testing {
+namespace flor::testing::outage_test {
 namespace {
 
 using ::testing::Each;
@@ -691,4 +691,4 @@ TEST_F(OutagesSlow, InTwoHundredStormsEveryLaterEpochIsStored) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::outage_test

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace flor::testing {
+namespace flor::testing::overlapper_test {
 namespace {
 
 using ::testing::AllOf;
@@ -155,4 +155,4 @@ TEST_F(Overlapper, AKillWhileCopyingIsUnderWayGoesBackToADurableBoundary) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::overlapper_test

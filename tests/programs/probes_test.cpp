@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-namespace flor::testing {
+namespace flor::testing::probes_test {
 namespace {
 
 using ::testing::AllOf;
@@ -238,4 +238,4 @@ TEST_F(FoundProbes, AProgramBuiltByARelativePathInAnotherCloneIsRecognised) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::probes_test

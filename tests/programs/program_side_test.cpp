@@ -2,7 +2,7 @@
 // mistakes that the compiler finds.
 #include "compiled.h"
 
-namespace flor::testing {
+namespace flor::testing::program_side_test {
 namespace {
 
 using ::testing::AllOf;
@@ -142,4 +142,4 @@ int main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::program_side_test

@@ -12,7 +12,7 @@
 
 #include <csignal>
 
-namespace flor::testing {
+namespace flor::testing::ranks_test {
 namespace {
 
 using ::testing::AllOf;
@@ -539,4 +539,4 @@ TEST_F(Ranks, SlurmSaysItToo) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::ranks_test

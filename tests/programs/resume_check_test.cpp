@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace flor::testing {
+namespace flor::testing::resume_check_test {
 namespace {
 
 using ::testing::AllOf;
@@ -239,4 +239,4 @@ TEST_F(ResumeCheck, SaysWhereNothingCanBeChecked) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::resume_check_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::resume_example_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST_F(ResumeExample, TheAuditSaysWhatItCountsInWordsAndInJson) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::resume_example_test

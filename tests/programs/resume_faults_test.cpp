@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace flor::testing {
+namespace flor::testing::resume_faults_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -115,4 +115,4 @@ TEST_F(ResumeFaults, TwoSignalsAtOnceLeaveARunThatGoesOn) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::resume_faults_test

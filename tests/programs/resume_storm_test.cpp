@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::resume_storm_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -165,4 +165,4 @@ TEST_F(ResumeStormSlow, AtAHundredRandomInstantsWithCheckpointsInsideEpochs) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::resume_storm_test

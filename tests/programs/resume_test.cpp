@@ -1,5 +1,6 @@
 // Runs that are interrupted at every instant and in every shape of loop go on as if nothing had
 // happened: what is recorded in the end is what an uninterrupted run records.
+#include "support/some_points.h"
 #include "whole_record.h"
 #include "workbench.h"
 
@@ -8,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace flor::testing {
+namespace flor::testing::resume_test {
 namespace {
 
 using ::testing::AllOf;
@@ -79,7 +80,10 @@ class ResumeLoops : public Resume, public ::testing::WithParamInterface<const ch
     const Words arguments = scenario(GetParam()) + (flags.empty() ? kAll : flags);
     bench_.record("loops", arguments);
     const WholeRecord whole = record();
-    for (int count = first;; count += stride) {
+    // In a short suite at half of these places, at others each time.
+    SomePoints points(0, 2 * stride);
+    for (int next = first;; next += stride) {
+      const int count = stride == 1 || every_point() ? next : first - 1 + points.next();
       SCOPED_TRACE(std::string(GetParam()) + " interrupted after " + std::to_string(count));
       const int resumed = interrupted(arguments, signal, count, check);
       const WholeRecord again = record();
@@ -374,4 +378,4 @@ INSTANTIATE_TEST_SUITE_P(Every, ResumeLoops, ::testing::ValuesIn(kScenarios), na
 INSTANTIATE_TEST_SUITE_P(Every, ResumeLoopsSlow, ::testing::ValuesIn(kScenarios), name_of);
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::resume_test

@@ -2,7 +2,7 @@
 // files of the work tree are nothing of it.
 #include "compiled.h"
 
-namespace flor::testing {
+namespace flor::testing::right_run_test {
 namespace {
 
 using ::testing::AllOf;
@@ -224,4 +224,4 @@ TEST_F(RightRun, AReplayLeavesTheFilesOfTheRecordingAlone) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::right_run_test

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace flor::testing {
+namespace flor::testing::secrets_test {
 namespace {
 
 using ::testing::AllOf;
@@ -246,4 +246,4 @@ TEST_F(Secrets, OfASettingAreMaskedToo) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::secrets_test

@@ -7,7 +7,7 @@
 
 #include <map>
 
-namespace flor::testing {
+namespace flor::testing::unregistered_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST_F(Unregistered, StateIsNamedInOneLineBeforeTheFirstEpoch) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::unregistered_test

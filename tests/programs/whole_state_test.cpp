@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace flor::testing {
+namespace flor::testing::whole_state_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST_F(WholeState, OfUnseededGeneratorsGoesOnAfterAKill) {
 }
 
 }  // namespace
-}  // namespace flor::testing
+}  // namespace flor::testing::whole_state_test

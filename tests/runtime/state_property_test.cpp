@@ -263,7 +263,8 @@ void all_come_back(std::uint64_t seed) {
   (comes_back<T>(seed), ...);
 }
 
-/// Each container of these elements.
+/// Each container of these elements. A type takes a fifth of a second to compile, so elements that
+/// differ in their bytes alone, or are containers themselves, are in `in_some`.
 template <typename... T>
 void in_sequences(std::uint64_t seed) {
   all_come_back<std::vector<T>..., std::deque<T>..., std::list<T>..., std::forward_list<T>...,
@@ -271,6 +272,10 @@ void in_sequences(std::uint64_t seed) {
                 std::shared_ptr<T>..., std::variant<std::string, T>..., std::pair<T, int>...,
                 std::tuple<T, bool, T>..., std::map<int, T>..., std::multimap<int, T>...,
                 std::unordered_map<int, T>..., std::unordered_multimap<int, T, Crowded>...>(seed);
+}
+template <typename... T>
+void in_some(std::uint64_t seed) {
+  all_come_back<std::vector<T>..., std::optional<T>..., std::map<int, T>...>(seed);
 }
 template <typename... T>
 void as_keys(std::uint64_t seed) {
@@ -304,14 +309,17 @@ RC_GTEST_PROP(StateProperty, EnginesAndDistributionsComeBack, (std::uint64_t see
                 std::vector<std::mt19937>, std::map<int, std::normal_distribution<double>>>(seed);
 }
 RC_GTEST_PROP(StateProperty, RowsOfPlainDataComeBack, (std::uint64_t seed)) {
-  in_sequences<bool, int, float, long double, std::string>(seed);
+  in_sequences<bool, int, std::string>(seed);
+  in_some<float, long double>(seed);
 }
 RC_GTEST_PROP(StateProperty, RowsOfOwnTypesComeBack, (std::uint64_t seed)) {
-  in_sequences<Phase, std::complex<double>, Meter, DrawnPieces>(seed);
+  in_sequences<Meter, DrawnPieces>(seed);
+  in_some<Phase, std::complex<double>>(seed);
 }
 RC_GTEST_PROP(StateProperty, RowsOfContainersComeBack, (std::uint64_t seed)) {
-  in_sequences<std::vector<bool>, std::multiset<int>, std::optional<DrawnPieces>,
-               std::unordered_multimap<int, double>, std::shared_ptr<std::string>>(seed);
+  in_sequences<std::vector<bool>, std::optional<DrawnPieces>>(seed);
+  in_some<std::multiset<int>, std::unordered_multimap<int, double>, std::shared_ptr<std::string>>(
+      seed);
 }
 RC_GTEST_PROP(StateProperty, DeepNestingsComeBack, (std::uint64_t seed)) {
   all_come_back<

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::disk_fault_test {
 namespace {
 
 using flor::testing::Disk;
@@ -498,4 +498,4 @@ TEST_F(LockFaultTest, AnErrorOfTheDiskNeverSaysSuccess) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::disk_fault_test

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::evaluation_log_races_test {
 namespace {
 
 using flor::testing::SharedCounter;
@@ -279,4 +279,4 @@ TEST_F(EvaluationLogKillOftenTest, AProcessThatJoins) { kill_a_process_that_join
 TEST_F(EvaluationLogKillOftenTest, AProcessThatWrites) { kill_a_process_that_writes(1); }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::evaluation_log_races_test

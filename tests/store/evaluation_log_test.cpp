@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::evaluation_log_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,4 +249,4 @@ TEST_F(EvaluationLogTest, DamageIsNamedAndMended) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::evaluation_log_test

@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-namespace flor::store {
+namespace flor::store::evaluations_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -287,4 +287,4 @@ TEST_F(EvaluationsTest, AskedWatchersHearOfItAndTheDeadAreForgotten) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::evaluations_test

@@ -23,7 +23,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace flor::store {
+namespace flor::store::full_disk_test {
 namespace {
 
 using flor::testing::Disk;
@@ -537,4 +537,4 @@ TEST_F(FullDisk, WithoutAReserveTheMessageDoesNotAdviseWhatFailed) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::full_disk_test

@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-namespace flor::store {
+namespace flor::store::golden_test {
 namespace {
 
 const std::filesystem::path kGolden = FLOR_GOLDEN_STORES;
@@ -97,4 +97,4 @@ std::string name_of(const ::testing::TestParamInfo<std::filesystem::path>& store
 INSTANTIATE_TEST_SUITE_P(Golden, GoldenStoreTest, ::testing::ValuesIn(stores()), name_of);
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::golden_test

@@ -20,7 +20,7 @@
 #include <set>
 #include <thread>
 
-namespace flor::store {
+namespace flor::store::jobs_test {
 namespace {
 
 using flor::testing::SharedCounter;
@@ -524,4 +524,4 @@ INSTANTIATE_TEST_SUITE_P(Queues, JobStormOftenTest, flor::testing::kAllQueues,
 TEST_P(JobStormOftenTest, EveryJobHasOneResultHoweverOftenWorkersAreKilled) { storm(1500, 400); }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::jobs_test

@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-namespace flor::store {
+namespace flor::store::journal_damage_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::journal_damage_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::journal_fault_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ TEST_F(JournalTest, GcRemovesNamesThatLeadToNothing) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::journal_fault_test

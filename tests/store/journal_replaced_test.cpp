@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::journal_replaced_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST_F(JournalTest, TheDirectoryOfADroppedRunGoesWhateverIsInTheWay) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::journal_replaced_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::journal_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST_F(JournalTest, AStoreOfAnOlderFormIsRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::journal_test

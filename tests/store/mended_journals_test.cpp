@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::mended_journals_test {
 namespace {
 
 using ::testing::Contains;
@@ -237,4 +237,4 @@ TEST_F(OwnRunMendedTest, WhatCameFromElsewhereDoesNotBecomeARunOfThisHome) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::mended_journals_test

@@ -17,7 +17,7 @@
 #include <set>
 #include <string>
 
-namespace flor::store {
+namespace flor::store::power_loss_test {
 namespace {
 
 using flor::testing::Disk;
@@ -371,4 +371,4 @@ TEST_F(PowerLossOftenTest, LosesNothingOnAnyOfManyDisksWithALongLog) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::power_loss_test

@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::store {
+namespace flor::store::queue_file_test {
 namespace {
 
 using flor::testing::SharedCounter;
@@ -604,4 +604,4 @@ TEST_F(QueueKillOftenTest, WhileTheQueueIsTakenFromAnOlderIndex) {
 TEST_F(QueueKillOftenTest, WhileTheIndexFollows) { kill_while_the_index_follows(); }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::queue_file_test

@@ -11,7 +11,7 @@
 #include <array>
 #include <map>
 
-namespace flor::store {
+namespace flor::store::queues_agree_test {
 namespace {
 
 using Kind = JobReport::Kind;
@@ -221,4 +221,4 @@ TEST_F(QueuesAgreeTest, WhateverIsOrderedInWhateverOrder) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::queues_agree_test

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <set>
 
-namespace flor::store {
+namespace flor::store::ranking_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -328,4 +328,4 @@ TEST(Ranking, OfNothingNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::ranking_test

@@ -15,7 +15,7 @@
 #include <chrono>
 #include <thread>
 
-namespace flor::store {
+namespace flor::store::redis_queue_test {
 namespace {
 
 using flor::testing::RedisServer;
@@ -401,4 +401,4 @@ TEST_F(RedisQueueTest, AnAnswerThatIsLostIsGivenAgainAndNothingHappensTwice) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::redis_queue_test

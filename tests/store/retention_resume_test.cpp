@@ -1,7 +1,7 @@
 // What stays while a run, or a group of ranks, may still be resumed, and what each rank finds.
 #include "retention_fixture.h"
 
-namespace flor::store {
+namespace flor::store::retention_resume_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST_F(ResumableRetentionTest, WhatOnlyAnotherRankSavesIsFoundRankedAndDeleted) 
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::retention_resume_test

@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-namespace flor::store {
+namespace flor::store::retention_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -501,4 +501,4 @@ TEST_F(RetentionTest, AProcessThatIsKilledHasDeletedAllOfARunOrNothing) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::retention_test

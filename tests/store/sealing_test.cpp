@@ -18,7 +18,7 @@
 #include <fstream>
 #include <limits>
 
-namespace flor::store {
+namespace flor::store::sealing_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -225,4 +225,4 @@ TEST_F(SealingTest, ADamagedJournalIsNotSealed) {
 }
 
 }  // namespace
-}  // namespace flor::store
+}  // namespace flor::store::sealing_test

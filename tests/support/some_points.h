@@ -1,19 +1,36 @@
-// Points at which a fault strikes: in a short suite some of them, others each time.
+// Points at which a fault strikes, and other cases of which there are many: in a short suite some of
+// them, others each time.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace flor::testing {
 
-/// Counts 1, 2, ... where FLOR_TEST_EVERY_POINT is set, as `scripts/test.sh --slow` does. Else every
-/// point up to `dense`, and then one of each `spread`, at random.
+/// True for a suite that leaves nothing out, as `scripts/test.sh --slow` runs it.
+inline bool every_point() { return std::getenv("FLOR_TEST_EVERY_POINT") != nullptr; }
+
+/// All of them, or that many of them, in their order.
+template <typename T>
+std::vector<T> some_of(const std::vector<T>& all, std::size_t count) {
+  if (every_point()) return all;
+  std::vector<T> some;
+  std::mt19937 random{std::random_device()()};
+  std::sample(all.begin(), all.end(), std::back_inserter(some), count, random);
+  return some;
+}
+
+/// Counts 1, 2, ... for `every_point`. Else every point up to `dense`, and then one of each `spread`, at
+/// random.
 class SomePoints {
  public:
   SomePoints(int dense, int spread)
-      : dense_(std::getenv("FLOR_TEST_EVERY_POINT") ? std::numeric_limits<int>::max() : dense),
-        spread_(spread) {}
+      : dense_(every_point() ? std::numeric_limits<int>::max() : dense), spread_(spread) {}
 
   int next() {
     if (last_ < dense_) return ++last_;

@@ -96,10 +96,12 @@ class WarmProgram {
   int socket_ = -1;
 };
 
-/// Whether a variable is read only after main() began: those of Flor, of git and of ranks.
+/// Whether a variable is read only after main() began: those of Flor, of git, of ranks and of the
+/// tests' programs.
 inline bool read_late(const std::string& variable) {
-  static const std::set<std::string> others{"HOME",        "LOCAL_RANK", "MASTER_ADDR",
-                                            "MASTER_PORT", "RANK",       "WORLD_SIZE"};
+  static const std::set<std::string> others{
+      "AWAIT", "DIE",   "HOME",       "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "MEETING",
+      "RAISE", "RANK",  "RAISE_ONCE", "WORLD_SIZE"};
   return variable.starts_with("FLOR_") || variable.starts_with("GIT_") ||
          others.contains(variable.substr(0, variable.find('=')));
 }

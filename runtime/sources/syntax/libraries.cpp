@@ -5,10 +5,10 @@
 namespace flor::sources {
 namespace {
 
-using Words = std::set<std::string_view>;
+using Names = std::set<std::string_view>;
 
-const Words& number_methods() {
-  static const Words words = {"size",      "numel", "dim",   "item",     "empty",      "length",
+const Names& number_methods() {
+  static const Names words = {"size",      "numel", "dim",   "item",     "empty",      "length",
                               "capacity",  "count", "contains", "has_value", "defined",  "is_cuda",
                               "ndimension", "element_size", "requires_grad", "is_training",
                               "starts_with", "ends_with", "is_contiguous", "get_lr"};
@@ -16,8 +16,8 @@ const Words& number_methods() {
 }
 
 /// The result is new, or a view that is not handed on by reference.
-const Words& fresh_methods() {
-  static const Words words = {
+const Names& fresh_methods() {
+  static const Names words = {
       "sum",    "mean",   "norm",    "max",     "min",     "argmax",    "argmin", "abs",    "sqrt",
       "exp",    "log",    "pow",     "eq",      "ne",      "lt",        "gt",     "le",     "ge",
       "add",    "sub",    "mul",     "div",     "matmul",  "mm",        "bmm",    "softmax",
@@ -29,8 +29,8 @@ const Words& fresh_methods() {
   return words;
 }
 
-const Words& view_methods() {
-  static const Words words = {
+const Names& view_methods() {
+  static const Names words = {
       "slice",   "select",   "index",     "index_select", "narrow",  "view",       "reshape",
       "flatten", "squeeze",  "unsqueeze", "transpose",    "t",       "permute",    "expand",
       "expand_as", "contiguous", "detach", "to",          "cpu",     "cuda",       "chunk",
@@ -40,8 +40,8 @@ const Words& view_methods() {
   return words;
 }
 
-const Words& fresh_functions() {
-  static const Words words = {
+const Names& fresh_functions() {
+  static const Names words = {
       // the standard library
       "sqrt", "pow", "exp", "log", "log2", "log10", "log1p", "exp2", "abs", "fabs", "floor", "ceil",
       "round", "lround", "trunc", "sin", "cos", "tan", "tanh", "fmod", "hypot", "isnan", "isfinite",
@@ -63,8 +63,8 @@ const Words& fresh_functions() {
   return words;
 }
 
-const Words& view_functions() {
-  static const Words words = {"max", "min", "flatten", "reshape", "squeeze", "unsqueeze",
+const Names& view_functions() {
+  static const Names words = {"max", "min", "flatten", "reshape", "squeeze", "unsqueeze",
                               "transpose", "chunk", "split", "get", "as_const", "begin", "end",
                               "cbegin", "cend", "forward", "make_pair"};
   return words;
@@ -73,7 +73,7 @@ const Words& view_functions() {
 }  // namespace
 
 bool is_number_type(std::string_view word) {
-  static const Words words = {
+  static const Names words = {
       "bool",     "char",     "int",      "long",     "short",    "unsigned", "signed",
       "float",    "double",   "size_t",   "ptrdiff_t", "int8_t",  "int16_t",  "int32_t",
       "int64_t",  "uint8_t",  "uint16_t", "uint32_t", "uint64_t", "ssize_t",  "byte"};
@@ -81,7 +81,7 @@ bool is_number_type(std::string_view word) {
 }
 
 bool is_setting_type(std::string_view word) {
-  static const Words words = {"Device",     "DeviceType", "Dtype", "ScalarType", "TensorOptions",
+  static const Names words = {"Device",     "DeviceType", "Dtype", "ScalarType", "TensorOptions",
                               "milliseconds", "seconds",  "IntArrayRef", "NoGradGuard",
                               "AutoGradMode", "InferenceMode", "string_view", "DataLoaderOptions"};
   return words.contains(word) ||
@@ -89,7 +89,7 @@ bool is_setting_type(std::string_view word) {
 }
 
 bool is_setting_method(std::string_view name) {
-  static const Words words = {"type",
+  static const Names words = {"type",
                               "index",
                               "has_index",
                               "str",
@@ -132,23 +132,23 @@ bool is_setting_method(std::string_view name) {
 }
 
 bool is_container_type(std::string_view word) {
-  static const Words words = {"vector", "array", "deque", "list", "string", "set", "map",
+  static const Names words = {"vector", "array", "deque", "list", "string", "set", "map",
                               "unordered_map", "unordered_set", "multiset", "multimap", "optional",
                               "pair", "tuple"};
   return words.contains(word);
 }
 
 bool is_torch_namespace(std::string_view word) {
-  static const Words words = {"torch", "at", "c10", "nn", "F", "flor"};
+  static const Names words = {"torch", "at", "c10", "nn", "F", "flor"};
   return words.contains(word);
 }
 bool is_open_namespace(std::string_view word) {
-  static const Words words = {"ops", "classes", "filesystem", "cuda",         "hip",
+  static const Names words = {"ops", "classes", "filesystem", "cuda",         "hip",
                               "mps", "jit",     "GradMode",   "AutoGradMode", "InferenceMode"};
   return words.contains(word);
 }
 bool is_stateless_namespace(std::string_view word) {
-  static const Words words = {"fmt", "spdlog", "chrono", "numbers", "ranges", "views"};
+  static const Names words = {"fmt", "spdlog", "chrono", "numbers", "ranges", "views"};
   return words.contains(word);
 }
 bool is_library_namespace(std::string_view word) {
@@ -170,7 +170,7 @@ Purity function_purity(std::string_view name) {
 }
 
 bool has_hidden_state(std::string_view name) {
-  static const Words words = {
+  static const Names words = {
       "rand", "srand", "random", "drand48", "strtok", "time", "clock", "getline", "setlocale",
       "getenv", "now", "random_device", "get_id", "getpid", "gettimeofday", "clock_gettime",
       "globalContext", "signal", "sigaction", "raise", "kill", "sleep_for", "sleep_until",

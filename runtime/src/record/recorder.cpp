@@ -7,6 +7,7 @@
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
 #include "ranks/rank_group.h"
+#include "record/source_commit.h"
 #include "record/unregistered.h"
 #include "session/build_facts.h"
 #include "session/preemption.h"
@@ -41,118 +42,6 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                   place.string()));
 }
 
-/// Makes one line of it: a trailer is one line, whatever bytes an argument has.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 32) c = ' ';
-  }
-  return text;
-}
-
-/// With trailers that `git log --format='%(trailers)'` shows.
-std::string commit_message(const store::NewRun& run, const Flags& flags) {
-  std::string arguments;
-  for (const auto& [name, value] : flags.kwargs) {
-    arguments += fmt::format("{}{}={}", arguments.empty() ? "" : " ", name,
-                             store::masked_value(name, value));
-  }
-  const std::string experiment = one_line(run.experiment);
-  std::string message =
-      fmt::format("flor: {}\n\nFlor-Run: {}\nFlor-Experiment: {}\nFlor-Command: {}\n", experiment,
-                  run.key, experiment, one_line(run.command.text()));
-  if (!arguments.empty()) message += fmt::format("Flor-Args: {}\n", one_line(arguments));
-  return message;
-}
-
-/// Removes secrets: a build that needs them has to get them from its environment.
-void leave_secrets_out(BuildRecipe& recipe) {
-  const auto is_secret = [](const std::string& name, const std::string& value) {
-    return store::masked_value(name, value) != value;
-  };
-  std::erase_if(recipe.cache, [&](const CacheVariable& variable) {
-    return is_secret(variable.name, variable.value);
-  });
-  std::erase_if(recipe.environment, [&](const auto& variable) {
-    return is_secret(variable.first, variable.second);
-  });
-  recipe.flags = store::masked(recipe.flags);
-}
-
-/// How the program was built, if it says so. The recorded sources may be others than its own.
-std::optional<store::RunBuild> build_of_program(const std::optional<git::Repository>& repository) {
-  auto recipe = program_recipe();
-  if (!recipe) return std::nullopt;
-  leave_secrets_out(*recipe);
-  store::RunBuild build{.recipe = recipe->encode(), .remark = {}};
-  build.remark =
-      why_of_other_sources(repository ? repository->work_tree() : std::filesystem::path(),
-                           repository ? repository->head().value_or("") : std::string());
-  if (!build.remark.empty()) {
-    say(Level::warn, fmt::format("{} {}: the recorded sources are not those that run; build it "
-                                 "from them, and record again",
-                                 executable().filename().string(), build.remark));
-  }
-  return build;
-}
-
-/// All names in one line, or as many as can be read, and the file that has them all.
-void tell_of_secrets(const git::ShadowCommit& commit) {
-  if (commit.secrets.empty()) return;
-  constexpr std::size_t kReadable = 8000;
-  std::string names;
-  std::size_t named = 0;
-  for (; named < commit.secrets.size() && names.size() < kReadable; ++named) {
-    names += (names.empty() ? "" : ", ") + commit.secrets[named];
-  }
-  const std::size_t more = commit.secrets.size() - named;
-  if (more > 0) names += fmt::format(" and {} more, all of them in {}", more, commit.secrets_file);
-  const bool one = commit.secrets.size() == 1;
-  say(Level::warn,
-      fmt::format("not committed: {} untracked {} like {}: {}; git add NAME, or !NAME in "
-                  "flor.exclude, keeps {}",
-                  commit.secrets.size(), one ? "file that looks" : "files that look",
-                  one ? "a secret" : "secrets", names, one ? "it" : "one"));
-}
-
-std::string commit_sources(git::Repository& repository, const store::NewRun& run,
-                           const Flags& flags, store::Store& store) {
-  git::CommitOptions options;
-  options.message = commit_message(run, flags);
-  options.without = {store.home()};  // a store inside the work tree is no source
-  if (const auto recipe = program_recipe()) options.built = {recipe->build_directory};
-  options.outputs = store.catalog().outputs(repository.work_tree().string(), this_program().key());
-  const git::ShadowCommit commit = repository.commit_work_tree(options);
-  if (commit.added.files > 0) {
-    say(Level::result,
-        fmt::format("committed for the first time: {} file{}, {}, the largest {} ({}); .gitignore "
-                    "leaves files out",
-                    commit.added.files, commit.added.files == 1 ? "" : "s",
-                    store::print_bytes(commit.added.bytes), commit.added.largest,
-                    store::print_bytes(commit.added.largest_bytes)));
-  }
-  if (commit.outputs.files > 0) {
-    const bool one = commit.outputs.files == 1;
-    say(Level::result,
-        fmt::format("not committed: {} file{} that the program wrote in earlier runs, {}, the "
-                    "largest {} ({}); git add keeps {}",
-                    commit.outputs.files, one ? "" : "s", store::print_bytes(commit.outputs.bytes),
-                    commit.outputs.largest, store::print_bytes(commit.outputs.largest_bytes),
-                    one ? "it" : "one"));
-  }
-  tell_of_secrets(commit);
-  constexpr std::size_t kNamed = 5;
-  for (std::size_t i = 0; i < std::min(commit.left_out.size(), kNamed); ++i) {
-    say(Level::warn, fmt::format("not committed: {}", commit.left_out[i]));
-  }
-  if (commit.left_out.size() > kNamed) {
-    say(Level::warn, fmt::format("not committed: {} more files (add them to .gitignore, or to git)",
-                                 commit.left_out.size() - kNamed));
-  }
-  say(Level::info,
-      fmt::format("sources are commit {} of {}", commit.id.substr(0, 10), git::kShadowBranch));
-  return commit.id;
-}
-
 /// The run of this process that is to be resumed, if there is one.
 std::optional<store::Run> earlier_run_of(const store::Catalog& catalog,
                                          const store::RankLaunch& launch, const Ranks& ranks) {
@@ -160,19 +49,12 @@ std::optional<store::Run> earlier_run_of(const store::Catalog& catalog,
   return earlier_run(catalog, launch.group, ranks.rank);
 }
 
-/// Counts the bytes that a snapshot would hold.
-class Scales : public StateSink {
- public:
-  void bytes(std::string, std::string_view content) override { total += content.size(); }
-  void tensor(std::string, const TensorSource& source) override { total += source.bytes; }
-  std::uint64_t total = 0;
-};
-
 }  // namespace
 
 Recorder::Recorder(Flags flags)
-    : Runtime(std::move(flags), nullptr), ranks_(ranks_here()), schedule_(flags_) {
-  if (ranks_) set_notice_rank(ranks_->rank);
+    : Runtime(std::move(flags), nullptr), group_(ranks_here()), schedule_(flags_) {
+  const std::optional<Ranks>& ranks = group_.ranks();
+  if (ranks) set_notice_rank(ranks->rank);
   std::optional<git::Repository> repository;
   if (flags_.git) {
     repository = git::Repository::discover(std::filesystem::current_path());
@@ -181,28 +63,28 @@ Recorder::Recorder(Flags flags)
   store_ = store::Store::open(store::home_directory(flags_.home), store::OpenMode::create);
   store::Catalog& catalog = store_->catalog();
   std::filesystem::path place = place_of_work(repository);
-  const std::string launched = ranks_ ? launch_text(*ranks_, place) : std::string();
+  const std::string launched = ranks ? launch_text(*ranks, place) : std::string();
   std::optional<store::RankLaunch> launch;  // of a rank that follows another
   std::optional<store::Run> resumed;
   std::optional<ForkPoint> forked;
   std::vector<ChangedArgument> changed;  // since the run that is forked
   store::NewRun run;
-  if (!is_first()) {
-    launch = await_first_rank(*store_, *ranks_, launched);
-    resumed = earlier_run_of(catalog, *launch, *ranks_);
+  if (!group_.is_first()) {
+    launch = await_first_rank(*store_, *ranks, launched);
+    resumed = earlier_run_of(catalog, *launch, *ranks);
     run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
   } else {
     flags_.name = experiment_of_fork(catalog, flags_);
     if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
     if (resumed && resumed->start.commit.empty()) flags_.git = false;  // as it was recorded
-    if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_, ranks_.has_value());
+    if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_, ranks.has_value());
     if (!flags_.git) repository.reset();
     if (flags_.git && !repository) throw_no_repository();
     place = place_of_work(repository);
     run.experiment = resumed ? resumed->start.experiment : experiment_name(flags_, catalog, place);
   }
-  if (ranks_) {
-    run.rank = {.group = launch ? launch->group : 0, .rank = ranks_->rank, .world = ranks_->world};
+  if (ranks) {
+    run.rank = {.group = launch ? launch->group : 0, .rank = ranks->rank, .world = ranks->world};
   }
   run.started_us = now_us();
   run.repository = place.string();
@@ -214,8 +96,8 @@ Recorder::Recorder(Flags flags)
   run.environment = environment();
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
-    lock_ = is_first() && ranks_ ? store::lock_first_rank(*store_, resumed->key)
-                                 : store_->lock_run(resumed->key);
+    lock_ = group_.is_first() && ranks ? store::lock_first_rank(*store_, resumed->key)
+                                       : store_->lock_run(resumed->key);
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
     // The process before may have written something since the store was opened.
     if (!catalog.follow()) {
@@ -223,12 +105,13 @@ Recorder::Recorder(Flags flags)
                              "wait for the process that holds it, or make room, and try again",
                              resumed->key.substr(0, 8), store_->home().string()));
     }
-    refuse_changed(*resumed, take_arguments(*resumed));
+    refuse_changed(*resumed, arguments_.take(catalog, *resumed, flags_));
   } else {
-    if (forked) changed = take_arguments(forked->parent);
+    if (forked) changed = arguments_.take(catalog, forked->parent, flags_);
     refuse_masked(flags_.kwargs);
     warn_of_masked(flags_.arguments);
   }
+  schedule_.set_rule(flags_);
   const auto build = build_of_program(repository);
   if (launch) {
     run.commit = launch->commit;
@@ -242,7 +125,7 @@ Recorder::Recorder(Flags flags)
   if (resumed) {
     if (launch) {
       point = launch->point;
-    } else if (ranks_) {
+    } else if (ranks) {
       point = plan_group_resume(*store_, resumed->start.rank->group, may_go_on_inside(resumed->id));
     }
     go_on(std::move(*resumed), run.commit, point ? &*point : nullptr);
@@ -255,9 +138,8 @@ Recorder::Recorder(Flags flags)
     lock_ = store_->lock_run(run_.key);
     if (!lock_) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
   }
-  if (ranks_) begin_in_group(launched, run.commit, point);
-  writer_ = std::make_unique<store::CheckpointWriter>(*store_, run_.id,
-                                                      store::WriterOptions{.priority = priority_});
+  group_.begin(*store_, run_, launched, run.commit, point, schedule_);
+  checkpoints_.open();
   if (const auto rate = catalog.restore_rate()) schedule_.set_restore_rate(*rate);
   home_ = store_->home();
   // Without locks `flor gc` could not tell that the packs and journals of this process are in use.
@@ -281,23 +163,12 @@ std::string Recorder::how_to_follow() const {
 }
 
 Recorder::~Recorder() {
-  hurry_.reset();
+  taker_.stop_hurrying();
   background_.reset();  // its jobs use the members below
 }
 
 std::optional<std::string> Recorder::argument_text(std::string_view name, Fallback fallback) {
-  if (const auto recorded = recorded_arguments_.find(std::string(name));
-      recorded != recorded_arguments_.end()) {
-    arguments_used_[recorded->first] = true;
-    const store::Argument& argument = recorded->second;
-    return argument.is_secret() ? secrets_.value(name, fallback) : argument.value;
-  }
-  const auto found = flags_.kwargs.find(std::string(name));
-  if (found == flags_.kwargs.end()) {
-    return secrets_.was_given(name) ? secrets_.value(name, fallback) : std::nullopt;
-  }
-  arguments_used_[found->first] = true;
-  return found->second;
+  return arguments_.text(name, fallback, flags_);
 }
 
 void Recorder::note_argument(const store::Argument& argument) {
@@ -324,12 +195,12 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   if (take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}})) taken_boundary_ = 0;
   begin_stretch({}, Edge::iteration);
   put_main_loop(frame, false, false);
-  if (is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
+  if (group_.is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
 }
 
 void Recorder::tell_of_unregistered() const {
-  if (resumed_ || !is_first()) return;
+  if (resumed_ || !group_.is_first()) return;
   try {
     if (const std::string line = print_unregistered(); !line.empty()) say(Level::warn, line);
   } catch (const std::exception& error) {
@@ -343,49 +214,17 @@ Schedule::Now Recorder::now(const Frame& main) {
           .count = main.count,
           .iteration_seconds = seconds_since(main.iteration_began),
           .flor_seconds = main.flor_seconds,
-          .writing = unwritten_ > 0,
-          .degraded = !last_chance_ && !health_.may_try(StorageHealth::Part::content),
-          .bytes = [this] { return state_bytes(); }};
+          .writing = taker_.unwritten().all > 0,
+          .degraded = !last_chance_ && !rows_.health().may_try(RowWriter::Part::content),
+          .bytes = [this] { return taker_.state_bytes(); }};
 }
 
 bool Recorder::stores(const Frame& main) {
   if (const auto decided = schedule_.due()) return store::is_stored(*decided);
-  const bool late = unwritten_ > 0;
   const bool stored = schedule_.stores(now(main));
-  const bool would = *schedule_.decided() == store::StorageReason::late;
-  // The codec makes no difference where the time goes into making a few bytes durable.
-  constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;
-  if (stored || would) set_haste(escalation_.due(late, would || last_bytes_ < kSmall));
+  const bool waits = *schedule_.decided() == store::StorageReason::late;
+  if (stored || waits) taker_.hurry_if_late(waits);
   return stored;
-}
-
-/// The size of the state; cheap enough to be asked before each iteration that will be stored.
-std::uint64_t Recorder::state_bytes() {
-  const auto began = Clock::now();
-  Scales scales;
-  try {
-    registry_.save(scales, {});
-  } catch (...) {  // said when the checkpoint is taken
-  }
-  const double seconds = seconds_since(began);
-  schedule_.ledger().spent(seconds);
-  frames_.front()->flor_seconds += seconds;
-  return scales.total;
-}
-
-void Recorder::set_haste(Haste haste) {
-  const Haste before = std::exchange(haste_, haste);
-  if (haste == before) return;
-  if (haste == Haste::none) {
-    hurry_.reset();
-  } else if (!hurry_) {
-    hurry_.emplace(*background_);
-  }
-  writer_->set_effort(haste == Haste::raw    ? store::Effort::raw
-                      : haste == Haste::fast ? store::Effort::fast
-                                             : store::Effort::full);
-  say(Level::debug, fmt::format("the writer is {}: {}", haste > before ? "late" : "in time again",
-                                to_string(haste)));
 }
 
 bool Recorder::enter_main(Frame& frame) {
@@ -401,7 +240,7 @@ LoopScope::Move Recorder::leave_main(Frame& frame) {
   if (resumption_) {
     if (const auto move = leave_resumed(frame)) return *move;
   }
-  const bool preempted = is_called_away();
+  const bool preempted = group_.is_called_away();
   last_chance_ = preempted;
   const bool stored = stores(frame);
   if (!stored && (is_forced(frame) || preempted)) {
@@ -427,11 +266,11 @@ void Recorder::complete_iteration(Frame& frame) {
                                    .iteration = frame.index,
                                    .seconds = seconds_since(frame.iteration_began),
                                    .record_seconds = frame.flor_seconds};
-  if (schedule_.decided() == store::StorageReason::degraded) health_.miss(epochs_);
+  if (schedule_.decided() == store::StorageReason::degraded) rows_.miss(epochs_);
   schedule_.end_iteration(now(frame));
-  if (board_) board_->set_spent(ranks_->rank, schedule_.is_spent());
+  group_.set_spent(schedule_.is_spent());
   put_schedule();
-  if (!progress_.add(iteration)) health_.miss(epochs_);
+  if (!rows_.progress().add(iteration)) rows_.miss(epochs_);
   ++frame.index;
   ++epochs_;
   const auto count = frame.count ? static_cast<std::int64_t>(*frame.count) : -1;
@@ -440,7 +279,7 @@ void Recorder::complete_iteration(Frame& frame) {
     say(Level::result, *news);
   }
   // Epochs may be shorter than the time between two ticks.
-  if (health_.lasts() && health_.may_try(StorageHealth::Part::rows)) {
+  if (rows_.health().lasts() && rows_.health().may_try(RowWriter::Part::rows)) {
     background_->post([this] { write_waiting(); });
   }
 }
@@ -471,7 +310,7 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
 }
 
 void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
-  progress_.put(store::MainLoop{.ordinal = frame.ordinal,
+  rows_.progress().put(store::MainLoop{.ordinal = frame.ordinal,
                                 .name = frame.component,
                                 .first_epoch = frame.first_epoch,
                                 .iterations = frame.index,
@@ -481,11 +320,12 @@ void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
 
 void Recorder::put_schedule() {
   store::Recording recording = schedule_.recording();
-  recording.waits = escalation_.waits();
-  recording.hurried = escalation_.hurried();
-  recording.fast = escalation_.fast();
-  recording.raw = escalation_.raw();
-  progress_.put(schedule_.decisions(), recording);
+  const Escalation& escalation = taker_.escalation();
+  recording.waits = escalation.waits();
+  recording.hurried = escalation.hurried();
+  recording.fast = escalation.fast();
+  recording.raw = escalation.raw();
+  rows_.progress().put(schedule_.decisions(), recording);
 }
 
 void Recorder::flush_outputs() noexcept {
@@ -533,13 +373,13 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
                     frame.settings.attached, schedule_.batch());
   }
   begin_stretch(frame.component, Edge::tail);
-  if (!progress_.add(execution)) health_.miss(epochs_);
+  if (!rows_.progress().add(execution)) rows_.miss(epochs_);
 }
 
 void Recorder::tick() {
   if (!store_) return;
   write_waiting();
-  schedule_.ledger().job_begins(background_cpu());
+  schedule_.ledger().job_begins(taker_.background_cpu());
   if (const auto news = long_epochs_.running(recorder_clock())) say(Level::result, *news);
   heed_signal();
 }
@@ -553,13 +393,13 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
     message = "the program ended before it came to the point where it was to go on";
     say(Level::error, message);
   }
-  hurry_.reset();
+  taker_.stop_hurrying();
   schedule_.ledger().drain();
   const ExitStatus status = resumption_ ? ExitStatus::failed : ExitStatus::done;
   try {
     background_->post([this] {
-      write_logged();
-      schedule_.ledger().job_begins(background_cpu());
+      rows_.flush_logged();
+      schedule_.ledger().job_begins(taker_.background_cpu());
     });
     background_->drain();
     resumption_.reset();
@@ -570,19 +410,19 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
     say(Level::error, error.what());
   }
   unwatch_signals();
-  if (board_) board_->close();
+  group_.close();
   return status;
 }
 
 void Recorder::end_run(bool failed, const std::string& message) noexcept {
   write_rest();
   try {
-    write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
-      if (!failed) catalog.drop_checkpoints(run_.id, steps_);  // the run is not resumed any more
+    rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      if (!failed) catalog.drop_checkpoints(run_.id, checkpoints_.steps());  // the run is not resumed any more
       catalog.finish_run(run_.id, now_us(), failed, message, rest);
     });
     end_is_written_ = true;
-    if (!failed) delete_others(/*at_end=*/true);  // the last one ranks like the others now
+    if (!failed) checkpoints_.delete_others(/*at_end=*/true);  // the last one ranks like the others now
     report(failed);
   } catch (const std::exception& error) {
     say(Level::error,
@@ -619,12 +459,7 @@ std::string Recorder::overhead_text() const {
 }
 
 void Recorder::warn_of_unused_arguments(std::string_view when) const {
-  for (const auto& [name, value] : flags_.kwargs) {
-    if (arguments_used_.contains(name)) continue;
-    say(Level::warn,
-        fmt::format("--kwargs {}={}: the program {} an argument '{}'", name,
-                    store::masked_value(name, value), when, name));
-  }
+  for (const std::string& line : arguments_.unused(when, flags_)) say(Level::warn, line);
 }
 
 /// The numbers are those of the catalog, which `flor show` and `flor list` print, too.
@@ -636,7 +471,7 @@ void Recorder::report(bool failed) const {
   const std::string rank =
       run_.start.rank ? fmt::format(" ({})", print_rank(*run_.start.rank)) : std::string();
   const std::string epochs = fmt::format("{} {}", run.epochs, run.epochs == 1 ? "epoch" : "epochs");
-  std::string missing = store::print_gaps(health_.gaps());
+  std::string missing = store::print_gaps(rows_.health().gaps());
   if (!missing.empty()) missing.insert(0, "; MISSING: ");
   if (failed) {
     say(Level::warn,
@@ -671,6 +506,48 @@ void Recorder::forget_in_child() noexcept {
   unwatch_signals();
   if (lock_) lock_->forget_in_child();
 }
+
+void Recorder::take_entry(const Frame& nested) {
+  taker_.take_entry({.key = {.kind = store::CheckpointKind::loop_end,
+                             .main_loop = main_frame().ordinal,
+                             .iteration = main_frame().index,
+                             .loop = entry_name(nested.component)},
+                     .epoch = epochs_},
+                    nested.settings.attached);
+}
+
+bool Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+                           std::optional<store::SnapshotItem> extra) {
+  const auto batch = schedule_.open_single();
+  const bool taken = take_checkpoint(key, attached, batch, std::move(extra));
+  schedule_.ledger().close(batch);
+  return taken;
+}
+
+bool Recorder::take_checkpoint(const store::CheckpointKey& key, const std::vector<Slot>& attached,
+                               const std::shared_ptr<Batch>& batch,
+                               std::optional<store::SnapshotItem> extra) {
+  using enum store::CheckpointKind;
+  if (key.kind == boundary || key.kind == step) {
+    steps_since_ = 0;
+    kept_at_ = Clock::now();
+  }
+  return taker_.take({.key = key, .epoch = epoch_of(key), .last_chance = last_chance_}, attached,
+                     batch, std::move(extra));
+}
+
+std::int64_t Recorder::epoch_of(const store::CheckpointKey& key) const {
+  if (frames_.empty()) return std::max<std::int64_t>(0, epochs_ - 1);
+  const bool ends = key.kind == store::CheckpointKind::boundary && key.iteration > 0;
+  return main_frame().first_epoch + std::max<std::int64_t>(0, key.iteration) - (ends ? 1 : 0);
+}
+
+void Recorder::begin_stretch(std::string_view nested, Edge edge) {
+  taker_.begin_stretch(main_frame().component, nested, edge);
+}
+
+void Recorder::fence() noexcept { taker_.fence(); }
+void Recorder::settle() noexcept { taker_.settle(); }
 
 std::unique_ptr<Runtime> make_recorder(Flags flags) {
   return std::make_unique<Recorder>(std::move(flags));

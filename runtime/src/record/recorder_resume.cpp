@@ -19,27 +19,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 namespace flor::detail {
 namespace {
-
-bool same_argument(const store::Argument& recorded, const std::string& text) {
-  if (recorded.value == text) return true;
-  if (recorded.is_secret()) return store::masked_value(recorded.name, text) == recorded.value;
-  if (recorded.type == "bool") return (recorded.value == "true") == (text == "1" || text == "true");
-  if (recorded.type == "text") return false;
-  const auto number = [](const std::string& digits) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool whole = error == std::errc() && end == digits.data() + digits.size();
-    return whole ? std::optional(value) : std::nullopt;
-  };
-  return number(recorded.value) && number(recorded.value) == number(text);
-}
 
 /// Two numbers, as kElapsedItem has them.
 store::SnapshotItem elapsed_item(const Elapsed& elapsed) {
@@ -70,44 +55,6 @@ void warn_of_lost_locals(const Rehearsal& rehearsal) {
 // ---------------------------------------------------------------------------------------------
 // Continuing a run.
 
-/// The arguments of the first start stay in force, including those the program had not read yet.
-std::vector<ChangedArgument> Recorder::take_arguments(const store::Run& run) {
-  for (store::Argument& argument : store_->catalog().arguments(run.id)) {
-    recorded_arguments_[argument.name] = std::move(argument);
-  }
-  secrets_ = SecretArguments(store_->catalog(), run, flags_.kwargs);
-  const Flags before = flags_of_command(run.start.command.words());
-  std::vector<ChangedArgument> changed;
-  for (const auto& [name, text] : flags_.kwargs) {
-    const auto argument = recorded_arguments_.find(name);
-    const auto kwarg = before.kwargs.find(name);
-    std::optional<std::string> recorded;
-    if (argument != recorded_arguments_.end()) {
-      if (!same_argument(argument->second, text)) recorded = argument->second.value;
-    } else if (kwarg != before.kwargs.end() && kwarg->second != text &&
-               kwarg->second != store::masked_value(name, text)) {
-      recorded = kwarg->second;
-    }
-    if (recorded) changed.push_back({name, *recorded, store::masked_value(name, text)});
-  }
-  for (const auto& [name, text] : before.kwargs) {
-    if (store::is_masked(text)) {
-      if (const auto given = secrets_.given(name)) flags_.kwargs.emplace(name, *given);
-    } else {
-      flags_.kwargs.emplace(name, text);
-    }
-  }
-  for (const ChangedArgument& argument : changed) recorded_arguments_.erase(argument.name);
-  if (!flags_.every && flags_.epsilon == Flags().epsilon) {
-    flags_.every = before.every;
-    flags_.epsilon = before.epsilon;
-    schedule_.set_rule(flags_);
-  }
-  if (!flags_.every_steps) flags_.every_steps = before.every_steps;
-  if (!flags_.every_seconds) flags_.every_seconds = before.every_seconds;
-  return changed;
-}
-
 bool Recorder::may_go_on_inside(std::int64_t run) const {
   const store::ResumePoint latest = store::find_resume_point(store_->catalog(), run);
   if (latest.loop.empty()) return true;
@@ -131,7 +78,7 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
   bring_back_carried(run, point, rehearsal, "resumed");
   const bool exact = !warn_of_changes(run, commit);
   run_.id = run.id;
-  know_way(point);
+  way_.know(catalog, run_.id, point);
   warn_of_lost_locals(rehearsal);
   put_back_environment(run);
   catalog.resume_run(run.id, {.resumed_us = now_us(),
@@ -139,13 +86,15 @@ void Recorder::go_on(store::Run run, const std::string& commit, const store::Res
                               .commit = commit,
                               .program_digest = store::file_digest(program_file()),
                               .command = flags_.command});
-  health_.set_gaps(catalog.gaps(run.id));
+  rows_.health().set_gaps(catalog.gaps(run.id));
   resumed_ = true;
+  std::vector<store::CheckpointKey> steps;
   for (const store::CheckpointInfo& info : catalog.checkpoints(run.id)) {
-    if (info.key.kind == store::CheckpointKind::step) steps_.push_back(info.key);
+    if (info.key.kind == store::CheckpointKind::step) steps.push_back(info.key);
   }
+  checkpoints_.know_steps(std::move(steps));
   run_ = catalog.run(run.id).value_or(run);
-  know_saves();
+  saved_.know(recorded_saves());
   say(Level::result,
       fmt::format("resuming run {} of {} at {}; {}", run_.key.substr(0, 8), run_.start.experiment,
                   store::print_point(point), how_to_follow()));
@@ -163,15 +112,6 @@ void Recorder::lead_to(store::ResumePoint point, Rehearsal rehearsal, CheckPlan 
   if (check.iteration < 0) say(Level::result, "not checked: " + check.why_not);
   resumption_ = std::make_unique<Resumption>(*store_, run_, std::move(point), std::move(rehearsal),
                                              std::move(check), exact, registry_);
-}
-
-/// Code that is executed again saves its checkpoints again.
-void Recorder::know_saves() {
-  recorded_saves_ = recorded_saves();
-  for (const auto& [place, saved] : recorded_saves_) {
-    saves_ = std::max(saves_, saved.number);
-    numbers_of_saves_[saved.name] = saved.number;
-  }
 }
 
 void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
@@ -195,8 +135,8 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
   auto [point, rehearsal] = plan_resume_at(*store_, run_.id, from.point);
   rehearsal.first = std::min(rehearsal.first, visits.first);
   warn_of_lost_locals(rehearsal);
-  health_.set_gaps(catalog.gaps(run_.id));
-  know_saves();
+  rows_.health().set_gaps(catalog.gaps(run_.id));
+  saved_.know(recorded_saves());
   forked_ = fmt::format(" from the end of epoch {} of run {}{}{}", from.point.epoch - 1,
                         from.parent.key.substr(0, 8), others.empty() ? "" : ", with ", others);
   CheckPlan check;
@@ -250,7 +190,7 @@ bool Recorder::warn_of_changes(const store::Run& run, const std::string& commit)
   const auto before = store_->catalog().resumptions(run.id);
   const std::string& last = before.empty() ? run.start.commit : before.back().commit;
   const bool other = commit != last && has_other_sources(store_->catalog(), run, last, commit);
-  if (!is_first()) return other;
+  if (!group_.is_first()) return other;
   if (other) {
     say(Level::warn,
         fmt::format("the sources changed since run {} was interrupted: it goes on with "
@@ -298,58 +238,30 @@ void Recorder::enter_resumed(Frame& frame) {
   if (resumption_->point().loop.empty()) return reached();
   // The code before the nested loop is executed again, and logs again.
   suppress(false);
-  on_the_way_ = true;
+  way_.enter();
   frame.iteration_began -= duration_of(resumption_->elapsed().iteration);
-}
-
-void Recorder::know_way(const store::ResumePoint& point) {
-  if (point.loop.empty()) return;
-  for (store::Value& value : store_->catalog().values({.run = run_.id,
-                             .names = {},
-                             .first_epoch = point.epoch,
-                             .last_epoch = point.epoch,
-                             .recorded = true,
-                             .hindsight = false})) {
-    if (value.place.step < 0) logged_before_.emplace(value_identity(value), std::move(value));
-  }
-}
-
-/// False: the value is replaced by the recorded one, whose content is stored.
-bool Recorder::compare_on_way(store::Value& value, const LoggedContent* content) {
-  const auto before = logged_before_.find(value_identity(value));
-  if (before == logged_before_.end()) return true;
-  store::Value now = value;
-  if (content) now.value = store::object_reference(content->item, content->content);
-  if (same_value(before->second, now)) return true;
-  if (otherwise_.empty()) {
-    otherwise_ = fmt::format("{} at {}: {}", value.name, print_place(value.place),
-                             content ? "its content is another"
-                                     : fmt::format("recorded {}, now {}",
-                                                   print_value(before->second), print_value(now)));
-  }
-  value = before->second;
-  return false;
 }
 
 /// Reports a changed local that no checkpoint keeps: a nested loop before the point had changed it.
 void Recorder::end_way() {
   background_->post([this] { flush_journal(); });
   background_->drain();
-  on_the_way_ = false;
-  if (!otherwise_.empty() && !flags_.check) {
-    say(Level::warn, "what leads to the step is not what was recorded, which stays: " + otherwise_);
-    otherwise_.clear();
+  way_.leave();
+  const std::string& difference = way_.difference();
+  if (!difference.empty() && !flags_.check) {
+    say(Level::warn, "what leads to the step is not what was recorded, which stays: " + difference);
+    way_.forget();
   }
-  if (otherwise_.empty()) return logged_before_.clear();
+  if (difference.empty()) return way_.forget();
   const std::int64_t epoch = resumption_->point().epoch;
   background_->post([this, epoch] {
     const std::string message = fmt::format(
         "not resumed inside epoch {}, since what leads there is not what was recorded: {}", epoch,
-        otherwise_);
+        way_.difference());
     write_rest();
     try {
-      write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
-        catalog.drop_checkpoints(run_.id, steps_);
+      rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+        catalog.drop_checkpoints(run_.id, checkpoints_.steps());
         catalog.interrupt_run(run_.id, message, rest);
       });
       say(Level::error,
@@ -359,7 +271,7 @@ void Recorder::end_way() {
     } catch (const std::exception& error) {
       say(Level::error, fmt::format("{}; that could not be recorded: {}", message, error.what()));
     }
-    if (board_) board_->close();
+    group_.close();
     close_store();
     end_process(ExitStatus::preempted);
   });
@@ -418,11 +330,11 @@ void Recorder::conclude_check() {
       fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
                   "or go on with run {} all the same: --flor_resume --flor_check none",
                   message, key));
-  write_rows([&](store::Catalog& catalog) {
+  rows_.write([&](store::Catalog& catalog) {
     catalog.interrupt_run(run_.id, message);
     return true;
   });
-  if (board_) board_->close();
+  group_.close();
   resumption_.reset();
   background_->post([this] { close_store(); });
   background_->drain();
@@ -446,7 +358,7 @@ void Recorder::end_resumed(const Frame& frame, LoopEnd how) {
 }
 
 void Recorder::reach(Frame& frame) {
-  if (on_the_way_) end_way();
+  if (way_.entered()) end_way();
   if (resumption_->checks_stretch()) return begin_check();
   frame.opened_at -= duration_of(resumption_->elapsed().loop);
   reached();
@@ -487,20 +399,20 @@ bool Recorder::is_due() const {
 /// The boundary after an iteration is forced in all ranks or in none.
 bool Recorder::is_forced(const Frame& main) {
   if (!flags_.every_steps && !flags_.every_seconds) return false;
-  return board_ ? board_->force(main.ordinal, main.index, is_due()) : is_due();
+  return group_.forces(main.ordinal, main.index, is_due());
 }
 
 std::int64_t Recorder::leave_nested(Frame& frame) {
   long_epochs_.step(frame.index);
   if (resumption_) return checking_ ? leave_checked(frame) : 1;
-  if (is_called_away()) [[unlikely]] {
+  if (group_.is_called_away()) [[unlikely]] {
     preempt(&frame, fmt::format("epoch {}, step {} of {}", epochs_, frame.index, frame.component));
   }
   if (!flags_.every_steps && !flags_.every_seconds) [[likely]]
     return 1;
   ++steps_since_;
   // The state inside an iteration is of use only together with that before it.
-  if (is_due() && taken_boundary_ == main_frame().index && steps_unwritten_ == 0) {
+  if (is_due() && taken_boundary_ == main_frame().index && taker_.unwritten().steps == 0) {
     take_step(frame);
   }
   return 1;
@@ -514,24 +426,6 @@ void Recorder::take_step(const Frame& nested) {
                .loop = store::step_name(nested.component, nested.index)},
               nested.settings.attached,
               elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
-}
-
-/// A resumed run continues at the last step, or at a later boundary, and checks itself from the one
-/// before.
-void Recorder::add_step(const store::CheckpointKey& written) noexcept {
-  std::erase(steps_, written);
-  steps_.push_back(written);
-  drop_steps();
-}
-
-void Recorder::drop_steps(std::size_t kept) noexcept {
-  if (steps_.size() <= kept) return;
-  write_rows([&](store::Catalog& catalog) {
-    const auto last = steps_.end() - static_cast<std::ptrdiff_t>(kept);
-    catalog.drop_checkpoints(run_.id, {steps_.begin(), last});
-    steps_.erase(steps_.begin(), last);
-    return true;
-  });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -553,7 +447,7 @@ void Recorder::end_preempted(const std::string& where) noexcept {
         pending_signal != 0 ? std::string(signal_name(pending_signal)) : "a signal to another rank";
     const std::string message = fmt::format(
         "{} by {} at {}", pending_signal == SIGINT ? "interrupted" : "preempted", name, where);
-    write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+    rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
       catalog.interrupt_run(run_.id, message, rest);
     });
     // How far the other ranks are is known only when they have ended, too.
@@ -562,14 +456,14 @@ void Recorder::end_preempted(const std::string& where) noexcept {
             "{}; --flor {} --flor_resume goes on with run {} at {}{}", message,
             run_.start.experiment, run_.key.substr(0, 8),
             store::print_point(plan_resume(*store_, run_.id, may_go_on_inside(run_.id)).point),
-            ranks_ ? ", or earlier if another rank is not that far" : ""));
+            group_.ranks() ? ", or earlier if another rank is not that far" : ""));
   } catch (const std::exception& error) {
     say(Level::error,
         fmt::format("the interruption of run {} could not be recorded: {}; --flor {} --flor_resume "
                     "goes on after what is stored of it",
                     run_.key.substr(0, 8), error.what(), run_.start.experiment));
   }
-  if (board_) board_->close();
+  group_.close();
   close_store();
   if (pending_signal == SIGINT) {
     flush_streams();
