@@ -52,7 +52,7 @@ struct Group {
 };
 std::vector<Group> groups() {
   return {{"Look at runs and their values",
-           {make_list, make_show, make_query, make_plot, make_diff, make_serve, make_report,
+           {make_list, make_show, make_query, make_best, make_plot, make_diff, make_serve, make_report,
             make_sql}},
           {"Ask runs for values they did not log", {make_replay, make_audit}},
           {"Find and rebuild versions of the sources",
@@ -87,7 +87,8 @@ Options of every command:
 
 constexpr std::string_view kFirstSteps = R"(
 A run is called by the first digits of its id, by NAME (its latest run), NAME~2 (two runs before)
-or NAME:COMMIT; RUN@12 is its epoch 12. A letter means the same in every command.
+or NAME:COMMIT; RUN@12 is its epoch 12, RUN@latest its last stored one, RUN@best:loss:min its best.
+A letter means the same in every command.
 
   ./train --flor linear         record a run of your program
   flor list                     see it

@@ -235,7 +235,7 @@ class Completer {
     if (!catalog()) return std::nullopt;
     try {
       return line_.operands.empty() ? default_run(*catalog())
-                                    : parse_run(*catalog(), line_.operands.front()).run;
+                                    : parse_run_alone(*catalog(), line_.operands.front());
     } catch (const std::exception&) {
       return std::nullopt;
     }

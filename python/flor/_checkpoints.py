@@ -52,7 +52,8 @@ class Checkpoint(NamedTuple):
     address: str            #: "0123456789abcdef@12", as `flor export` and `flor show` take it
 
 
-def _checkpoint(found: Any) -> Optional[Checkpoint]:
+def described(found: Any) -> Optional[Checkpoint]:
+    """A checkpoint as the engine describes it."""
     return None if found is None else Checkpoint(*found)
 
 
@@ -60,14 +61,14 @@ def save_checkpoint(name: str = "", **scores: Union[int, float]) -> Optional[Che
     """Takes a checkpoint of all that is registered now, in addition to Flor's own. Named `name`, else s1, s2, ...;
     `scores` are numbers to rank it by. While recording only; a replay compares the state with the recorded one."""
     numbers: Dict[str, float] = {score: float(value) for score, value in scores.items()}
-    return _checkpoint(_engine.save_checkpoint(name, numbers))
+    return described(_engine.save_checkpoint(name, numbers))
 
 
 def best_checkpoint() -> Optional[Checkpoint]:
     """The stored checkpoint of this run with the best score by its strategy; see `Session.keep`."""
-    return _checkpoint(_engine.best_checkpoint())
+    return described(_engine.best_checkpoint())
 
 
 def latest_checkpoint() -> Optional[Checkpoint]:
     """The newest one."""
-    return _checkpoint(_engine.latest_checkpoint())
+    return described(_engine.latest_checkpoint())

@@ -60,9 +60,26 @@ def query(*names: str, **options: Any) -> Any:
     return pandas.DataFrame.from_records(rows)
 
 
-def load(address: str) -> Dict[str, Any]:
-    """The recorded state at `RUN@12` as a dict from names to tensors (arrays where torch is not loaded):
-    `flor.load("digits@12")["model/weight"]`."""
+def load(address: str, *things: Any, **named: Any) -> Any:
+    """Puts the state at `RUN@12` into objects, and returns which checkpoint it was:
+
+        flor.load("digits@best:loss:min", net, optimizer)
+        flor.load("digits@latest", ema=ema)
+
+    Without objects: the recorded state as a dict from names to tensors (arrays where torch is not loaded),
+    `flor.load("digits@12")["model/weight"]`.
+
+    `address` is written as for `flor export`: RUN@12, RUN@NAME, RUN@latest, RUN@best, RUN@best:METRIC:min. Objects have
+    the names that `flor.checkpoints` gives them; they may be fewer than were recorded, and need not be registered. The
+    run logs what it loaded as `flor.load`, and a replay loads the same content again. Raises NotFound where there is no
+    such checkpoint or object, Error where a type or shape differs; the objects are then as before."""
+    if things or named:
+        from . import _checkpoints, _slots
+        slots = [_slots.slot_of(thing) for thing in things]
+        slots += [_slots.slot_of(thing, name) for name, thing in named.items()]
+        return _checkpoints.described(_engine.load(address, slots))
+    if _engine.active():
+        address = _engine.note_load(address)
     with tempfile.TemporaryDirectory(prefix="flor-load-") as directory:
         file = pathlib.Path(directory) / "state.safetensors"
         _ask("export", address, str(file))

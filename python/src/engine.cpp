@@ -11,6 +11,7 @@
 
 #include <flor/arg.h>
 #include <flor/checkpoint_strategy.h>
+#include <flor/load.h>
 #include <flor/overlap.h>
 #include <flor/session.h>
 
@@ -153,6 +154,19 @@ void bind_checkpoints(py::module_& module) {
       return described(found);
     };
   };
+  module.def("load", [](const std::string& address, const py::iterable& objects) {
+    std::vector<detail::Slot> slots = slots_of(objects);
+    Checkpoint loaded;
+    {
+      const py::gil_scoped_release released;
+      loaded = detail::load_checkpoint(address, std::move(slots));
+    }
+    return described(loaded);
+  });
+  module.def("note_load", [](const std::string& address) {
+    const py::gil_scoped_release released;
+    return detail::note_load(address);
+  });
   module.def("best_checkpoint", find([] { return best_checkpoint(); }));
   module.def("latest_checkpoint", find([] { return latest_checkpoint(); }));
 }

@@ -1,5 +1,6 @@
 """Values, arguments and checkpoints: recorded, and read again through the store."""
 
+import textwrap
 import unittest
 
 import numpy
@@ -156,6 +157,47 @@ class CheckpointsTest(Script):
         os.environ["FLOR_HOME"] = self.environment["FLOR_HOME"]
         import flor
         return flor.load(address)
+
+    def test_a_checkpoint_of_another_run_is_loaded_into_objects_and_again_by_a_replay(self):
+        self.program("""
+            import torch
+            torch.manual_seed(flor.arg("seed", 1))
+            net = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+            flor.checkpoints(net, optimizer)
+            for epoch in flor.loop("epoch", 4):
+                optimizer.zero_grad()
+                net(torch.ones(2)).sum().backward()
+                optimizer.step()
+                flor.log("loss", abs(epoch - 1))
+        """)
+        self.record("train.py", "teacher")
+        self.write("student.py", textwrap.dedent("""
+            import flor, torch
+            flor.init()
+            net = torch.nn.Linear(2, 2)
+            wide = torch.nn.Linear(2, 3)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
+            before = wide.weight.tolist(), net.weight.tolist()
+            try:
+                flor.load("teacher@latest", optimizer, model=wide)
+            except flor.Error as error:
+                print("refused", "model/weight" in str(error), (wide.weight.tolist(), net.weight.tolist()) == before,
+                      optimizer.param_groups[0]["lr"], len(optimizer.state))
+            print(flor.load("teacher@best:loss:min", net, optimizer).address[16:], optimizer.param_groups[0]["lr"])
+            print(flor.load("teacher@latest")["model/weight"].sum().item())
+            print(net.weight.tolist(), len(optimizer.state))
+            w = torch.zeros(1)
+            flor.checkpoints(w=w)
+            for epoch in flor.loop("epoch", 2):
+                w += net.weight.sum().item()
+        """))
+        recorded = self.record("student.py", "student").stdout
+        lines = recorded.splitlines()
+        self.assertEqual(lines[:2], ["refused True True 0.5 0", "@1 0.1"])
+        self.assertEqual(lines[3].split("]] ")[0] + "]]", str(self.load("teacher@1")["model/weight"].tolist()))
+        self.record("train.py", "teacher", "--kwargs", "seed=2")  # the text means another run now
+        self.assertEqual(self.python("student.py", "--replay_flor", "--flor_run", "student").stdout, recorded)
 
     def test_another_model_than_recorded_is_refused(self):
         text = "import torch\nnet = torch.nn.Linear(2, {})\nflor.checkpoints(net)\nfor e in flor.loop('epoch', 2): pass"

@@ -102,6 +102,7 @@ TEST_F(Where, ChoosesTheRunsThatAreUploaded) {
 /// The beginning of a call of each command that has --where.
 std::vector<std::vector<std::string>> calls(const std::string& url) {
   return {{"list"},
+          {"best", "loss", "--min"},
           {"query", "loss"},
           {"plot"},
           {"log", "linear"},

@@ -5,6 +5,7 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "protocol/program_of_run.h"
+#include "retention/checkpoint_choice.h"
 #include "shell/context.h"
 #include "sources/analysis.h"
 
@@ -179,7 +180,7 @@ RunChoice run_to_replay(Context& context, const std::string& spec,
   if (program.empty()) return choice;
   const detail::Program own = program_of_words(catalog, program);
   const std::string& name = choice.run.start.experiment;
-  if (spec == name || spec.substr(0, spec.rfind('@')) == name) {
+  if (store::run_of_spec(spec) == name || spec == name) {
     choice.run = detail::resolve_for(catalog, name, own);
   }
   // A program without runs is taken as another build of the recorded one: the user says so.

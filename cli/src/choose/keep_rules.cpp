@@ -1,6 +1,7 @@
 #include "choose/keep_rules.h"
 
 #include "output/terminal_text.h"
+#include "retention/checkpoint_choice.h"
 
 #include <flor/store/error.h>
 
@@ -13,7 +14,7 @@
 namespace flor::cli {
 namespace {
 
-using store::BestRule, store::Decision, store::KeepRules, store::Reason, store::ScoreOrder;
+using store::BestRule, store::Decision, store::KeepRules, store::Reason;
 
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -30,22 +31,20 @@ std::optional<std::int64_t> parse_count(const char* flag, const std::string& tex
   return count;
 }
 
-/// N:METRIC:min|max. The metric's name may hold colons itself.
+/// N:METRIC:min|max
 BestRule parse_best(const std::string& text) {
-  const std::size_t first = text.find(':'), last = text.rfind(':');
-  const auto wrong = [&] {
-    return UsageError(fmt::format(
+  const std::size_t colon = text.find(':');
+  const std::string_view rest =
+      colon == text.npos ? std::string_view() : std::string_view(text).substr(colon + 1);
+  const auto count = parse_number<std::int64_t>(std::string_view(text).substr(0, colon));
+  auto by = store::parse_best_by(rest);
+  if (!count || !by) {
+    throw UsageError(fmt::format(
         "--best {}: give how many, the metric, and which of its values are good, as in 3:loss:min "
         "or 3:accuracy:max",
         printable(text)));
-  };
-  if (first == text.npos || first == last) throw wrong();
-  const auto count = parse_number<std::int64_t>(std::string_view(text).substr(0, first));
-  const std::string_view order = std::string_view(text).substr(last + 1);
-  if (!count || (order != "min" && order != "max") || last == first + 1) throw wrong();
-  return {.count = *count,
-          .metric = text.substr(first + 1, last - first - 1),
-          .order = order == "min" ? ScoreOrder::min : ScoreOrder::max};
+  }
+  return {.count = *count, .metric = std::move(by->metric), .order = by->order};
 }
 
 double unit_of(std::string_view unit, bool& known) {

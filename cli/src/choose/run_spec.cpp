@@ -3,6 +3,7 @@
 
 #include "output/terminal_text.h"
 #include "protocol/program_of_run.h"
+#include "retention/checkpoint_choice.h"
 #include "shell/context.h"
 
 #include <flor/store/error.h>
@@ -26,13 +27,8 @@ std::optional<std::int64_t> parse_count(std::string_view text) {
   return whole && value >= 0 && !text.empty() ? std::optional(value) : std::nullopt;
 }
 
-void check_saved(const store::Catalog& catalog, const store::Run& run, std::string_view name) {
-  std::vector<std::string> names;
-  for (const store::SavedCheckpoint& saved : catalog.saved(run.id)) names.push_back(saved.name);
-  if (std::ranges::find(names, name) != names.end()) return;
-  throw NotFound(
-      fmt::format("run {} saved no checkpoint '{}'{}", title(run), printable(name),
-                  names.empty() ? ": give an epoch, as in RUN@3" : did_you_mean(name, names)));
+store::RunAndPlace split(const store::Catalog& catalog, std::string_view text) {
+  return store::run_and_place(text, [&](std::string_view run) { return catalog.resolve(run); });
 }
 
 }  // namespace
@@ -62,36 +58,23 @@ EpochRange parse_epochs(std::string_view text) {
   return range;
 }
 
-RunChoice parse_run(const store::Catalog& catalog, std::string_view text) {
-  const std::size_t at = text.rfind('@');
-  if (at == std::string_view::npos) return {catalog.resolve(text), std::nullopt};
-  const std::string_view place = text.substr(at + 1);
-  if (const auto epoch = parse_count(place)) return {catalog.resolve(text.substr(0, at)), epoch};
-  try {
-    return {catalog.resolve(text), std::nullopt};  // of a name like "me@home"
-  } catch (const NotFound&) {
-    std::optional<store::Run> run;
-    try {
-      run = catalog.resolve(text.substr(0, at));
-    } catch (const NotFound&) {  // said of the whole text
-    }
-    if (!run) throw;
-    check_saved(catalog, *run, place);
-    return {*std::move(run), std::nullopt, std::string(place)};
-  }
+RunChoice parse_run(const store::Store& store, std::string_view text) {
+  store::RunAndPlace named = split(store.catalog(), text);
+  if (named.place.empty()) return {std::move(named.run), std::nullopt};
+  store::ChosenPlace place = store::find_place(store, named.run, named.place);
+  return {std::move(named.run), place.epoch, std::move(place.saved)};
+}
+
+store::Run parse_run_alone(const store::Catalog& catalog, std::string_view text) {
+  return split(catalog, text).run;
 }
 
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text) {
-  RunChoice choice = parse_run(catalog, text);
-  if (choice.epoch) {
-    throw UsageError(fmt::format("{} names an epoch, but a whole run is meant: leave out @{}",
-                                 printable(text), *choice.epoch));
-  }
-  if (!choice.saved.empty()) {
-    throw UsageError(fmt::format("{} names a checkpoint, but a whole run is meant: leave out @{}",
-                                 printable(text), choice.saved));
-  }
-  return std::move(choice.run);
+  store::RunAndPlace named = split(catalog, text);
+  if (named.place.empty()) return std::move(named.run);
+  const char* what = parse_count(named.place) ? "an epoch" : "a checkpoint";
+  throw UsageError(fmt::format("{} names {}, but a whole run is meant: leave out @{}",
+                               printable(text), what, printable(named.place)));
 }
 
 namespace {
@@ -99,14 +82,14 @@ namespace {
 void say_what_is_not_meant(Context& context, std::string_view text) {
   const store::Catalog& catalog = context.catalog();
   std::string others = detail::fetched_namesakes(catalog, text);
-  if (others.empty()) others = detail::fetched_namesakes(catalog, text.substr(0, text.rfind('@')));
+  if (others.empty()) others = detail::fetched_namesakes(catalog, store::run_of_spec(text));
   if (!others.empty()) context.note(printable(others));
 }
 
 }  // namespace
 
 RunChoice parse_run(Context& context, std::string_view text) {
-  RunChoice choice = parse_run(context.catalog(), text);
+  RunChoice choice = parse_run(context.store(), text);
   if (!choice.run.origin.from_elsewhere()) say_what_is_not_meant(context, text);
   return choice;
 }

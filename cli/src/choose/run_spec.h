@@ -1,7 +1,8 @@
-// Runs and epochs as people write them: RUN, RUN@EPOCH, A..B.
+// Runs and epochs as people write them: RUN, RUN@EPOCH, RUN@best, A..B.
 #pragma once
 
 #include <flor/store/catalog.h>
+#include <flor/store/store.h>
 
 #include <cstdint>
 #include <optional>
@@ -24,14 +25,17 @@ EpochRange parse_epochs(std::string_view text);
 
 struct RunChoice {
   store::Run run;
-  std::optional<std::int64_t> epoch;  ///< of RUN@EPOCH
+  std::optional<std::int64_t> epoch;  ///< of RUN@EPOCH, RUN@latest
   std::string saved = {};             ///< of RUN@NAME: a checkpoint that the program saved
 };
 
-/// Throws NotFound with the nearest names, UsageError where the text is ambiguous.
-RunChoice parse_run(const store::Catalog& catalog, std::string_view text);
-/// Like parse_run, for commands that are about whole runs: RUN@EPOCH and
-/// RUN@NAME are a UsageError.
+/// RUN, or a checkpoint as `store::find_place` has them: RUN@latest and RUN@best become the epoch,
+/// or the saved checkpoint, that they mean. Throws NotFound with the nearest names, UsageError where
+/// the text is ambiguous.
+RunChoice parse_run(const store::Store& store, std::string_view text);
+/// The run of such a text, whatever checkpoint of it is named.
+store::Run parse_run_alone(const store::Catalog& catalog, std::string_view text);
+/// Like parse_run, for commands that are about whole runs: a checkpoint is a UsageError.
 store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text);
 
 /// The same for a command: prints which fetched runs are not meant, where others have their name.

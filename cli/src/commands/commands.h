@@ -11,6 +11,7 @@ std::unique_ptr<Command> make_list();
 std::unique_ptr<Command> make_show();
 std::unique_ptr<Command> make_log();
 std::unique_ptr<Command> make_query();
+std::unique_ptr<Command> make_best();
 std::unique_ptr<Command> make_replay();
 std::unique_ptr<Command> make_diff();
 std::unique_ptr<Command> make_blame();

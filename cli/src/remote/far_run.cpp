@@ -2,6 +2,7 @@
 
 #include "output/time.h"
 #include "remote/choice.h"
+#include "retention/checkpoint_choice.h"
 #include "shell/context.h"
 
 #include <flor/store/error.h>
@@ -40,7 +41,7 @@ struct Forget {
 }  // namespace
 
 FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : context_(context) {
-  std::string spec(run.substr(0, run.rfind('@')));
+  std::string spec(store::run_of_spec(run));
   const auto objects = remote::open_objects(url);
   url_ = objects->url();
   const remote::RunList there = runs_in(*objects, remote::TransferOptions().threads);

@@ -124,6 +124,11 @@ Evaluator::Value Evaluator::call_flor(std::string_view name, Range parentheses) 
   }
   std::vector<Value> values;
   for (const Range part : parts) values.push_back(expression(part));
+  if (name == "load") {
+    for (std::size_t i = 1; i < values.size(); ++i) mutate(values[i]);
+    if (values.size() < 2) leave_sources();  // into all that is registered
+    return {};
+  }
   if (name == "loop") {
     if (values.size() == 1 || (values.size() > 1 && values.front().kind != Kind::setting)) {
       values.front().lvalue = false;

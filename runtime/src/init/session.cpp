@@ -44,6 +44,7 @@ bool init_called = false;
 bool ended_with_scope = false;  // before the program's status was known
 // Arguments for a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
+std::string plain_home;  // likewise, of --flor_home
 
 /// The session, kept until the next one: other threads may still hold a pointer. Never destroyed:
 /// static objects are destroyed before the exit handlers end the session, and a forked child has no
@@ -186,6 +187,8 @@ void end_process(ExitStatus status) noexcept {
 
 Runtime* runtime() noexcept { return current.load(std::memory_order_acquire); }
 
+std::filesystem::path home_without_session() { return store::home_directory(plain_home); }
+
 void die(const std::exception& error) noexcept {
   say(Level::error, error.what());
   const auto* known = dynamic_cast<const Error*>(&error);
@@ -277,6 +280,7 @@ Session open_session(int& argc, char** argv, const char* source_file) {
   }
   if (flags.mode == Mode::off) refuse_masked(flags.kwargs);
   plain_kwargs = flags.kwargs;
+  plain_home = flags.home;
   init_called = true;
   if (flags.mode == Mode::off) return Session(Mode::off);
   apply_settings(flags);

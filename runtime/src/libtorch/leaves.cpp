@@ -30,8 +30,8 @@ void check_ties(const Leaves& leaves, const Recorded& recorded,
     const std::string& other = leaves.all[static_cast<std::size_t>(leaves.origins[i])].name;
     if (item_of(name) == item_of(other)) continue;
     throw Error("'" + reader.full_name(name) + "' and '" + reader.full_name(other) +
-                "' are one tensor here, but were two when recorded: replay needs the recorded "
-                "model");
+                "' are one tensor here, but were two when recorded: the recorded model is "
+                "needed");
   }
 }
 
@@ -43,12 +43,12 @@ void check(const Leaves& leaves, const Recorded& recorded, const std::vector<Lay
     const auto found = recorded.find(leaf.name);
     if (found == recorded.end()) {
       throw Error("the model has a tensor " + name +
-                  " that was not there when it was recorded: replay needs the recorded model");
+                  " that was not there when it was recorded: the recorded model is needed");
     }
     const std::string then = found->second.type + " " + found->second.shape;
     if (then != describe(leaf.tensor)) {
       throw Error(name + " was recorded as " + then + ", but is " + describe(leaf.tensor) +
-                  " here: replay needs the recorded model");
+                  " here: the recorded model is needed");
     }
   }
   check_ties(leaves, recorded, entries, reader);
@@ -58,8 +58,8 @@ void check(const Leaves& leaves, const Recorded& recorded, const std::vector<Lay
   for (const auto& [name, entry] : recorded) {
     if (present.contains(name)) continue;
     throw Error("the " + entry.kind + " '" + reader.full_name(name) +
-                "' was recorded, but the model has none of that name here: replay needs the "
-                "recorded model");
+                "' was recorded, but the model has none of that name here: the recorded model is "
+                "needed");
   }
 }
 

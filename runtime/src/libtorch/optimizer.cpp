@@ -235,7 +235,7 @@ std::string state_name(std::size_t group, std::size_t index) {
 }
 
 void check(const Outline& here, const Outline& recorded, const StateReader& reader) {
-  const std::string advice = " here: replay needs the recorded optimizer";
+  const std::string advice = " here: the recorded optimizer is needed";
   const std::string then = in_words(recorded);
   const std::string now = in_words(here);
   if (then != now) {

@@ -124,7 +124,7 @@ void check_names(const std::vector<Attribute>& attributes, const std::string& re
                  const StateReader& reader) {
   if (recorded == names_of(attributes)) return;
   throw Error("the attributes of the scripted module '" + reader.full_name("") +
-              "' are not those that were recorded: replay needs the recorded model");
+              "' are not those that were recorded: the recorded model is needed");
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
 
 std::string Recorder::save_checkpoint(std::string_view name,
                                       const std::map<std::string, double>& scores) {
-  const SavePlace here = next_save_place();
-  const std::string place = place_text(here.place, here.ordinal);
+  const VisitedPlaces::Visit here = visits_.saves.next(journal_);
+  const std::string place = VisitedPlaces::text(here.place, here.ordinal);
   // On the way to where the run was interrupted it is stored already.
   if (here.suppressed || checking_) return saved_.recorded_name(place);
   store::SavedCheckpoint saved;

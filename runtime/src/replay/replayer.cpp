@@ -425,9 +425,9 @@ void Replayer::left_nested(Frame& frame, LoopEnd how) {
 
 /// Restores the state that the recorded run had when it took its checkpoint here.
 std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&) {
-  const SavePlace here = next_save_place();
+  const VisitedPlaces::Visit here = visits_.saves.next(journal_);
   if (!saves_) saves_ = recorded_saves();
-  const auto recorded = saves_->find(place_text(here.place, here.ordinal));
+  const auto recorded = saves_->find(VisitedPlaces::text(here.place, here.ordinal));
   if (recorded == saves_->end()) return {};
   const store::SavedCheckpoint& saved = recorded->second;
   if (!here.suppressed) {

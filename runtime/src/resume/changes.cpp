@@ -87,7 +87,7 @@ bool has_one_program(const store::Catalog& catalog, const store::Run& run) {
 std::string experiment_of_fork(const store::Catalog& catalog, const Flags& flags) {
   if (!flags.name.empty() || flags.from.empty()) return flags.name;
   try {
-    return parent_of_fork(catalog, flags.from).first.start.experiment;
+    return parent_of_fork(catalog, flags.from).run.start.experiment;
   } catch (const NotFound&) {
     return {};  // a fork that was interrupted can do without it
   }

@@ -1,7 +1,6 @@
 #include "resume/fork_point.h"
 
 #include "index/catalog/resume_point.h"
-#include "protocol/plan.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>
@@ -48,12 +47,27 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, st
 
 }  // namespace
 
-std::pair<store::Run, std::optional<std::int64_t>> parent_of_fork(const store::Catalog& catalog,
-                                                                  const std::string& text) {
-  const std::size_t at = text.rfind('@');
-  const auto epoch = at == text.npos ? std::nullopt : parse_epoch(text.substr(at + 1));
-  return {resolve_for(catalog, epoch ? text.substr(0, at) : text, this_program()), epoch};
+store::RunAndPlace parent_of_fork(const store::Catalog& catalog, const std::string& text) {
+  return store::run_and_place(
+      text, [&](std::string_view run) { return resolve_for(catalog, run, this_program()); });
 }
+
+namespace {
+
+/// The epoch that is named, if one is.
+std::optional<std::int64_t> epoch_of_fork(const store::Store& store,
+                                          const store::RunAndPlace& parent) {
+  if (parent.place.empty()) return std::nullopt;
+  store::ChosenPlace place = store::find_place(store, parent.run, parent.place);
+  if (place.epoch) return place.epoch;
+  const std::string key = parent.run.key.substr(0, 8);
+  throw UsageError(fmt::format(
+      "--flor_from: {}@{} is a checkpoint that the program saved, and a run begins with the state "
+      "after an epoch: --flor_from {}@EPOCH, or {}@latest",
+      key, place.saved, key, key));
+}
+
+}  // namespace
 
 ForkPoint fork_point(const store::Store& store, const Flags& flags, bool is_rank) {
   if (is_rank) {
@@ -62,16 +76,18 @@ ForkPoint fork_point(const store::Store& store, const Flags& flags, bool is_rank
   }
   const store::Catalog& catalog = store.catalog();
   (void)catalog.follow();
-  auto [parent, epoch] = parent_of_fork(catalog, flags.from);
-  if (parent.start.rank) {
+  store::RunAndPlace named = parent_of_fork(catalog, flags.from);
+  if (named.run.start.rank) {
     throw UsageError(fmt::format("--flor_from: run {} is that of one of {} ranks, and such runs "
                                  "cannot be forked: record a new run",
-                                 parent.key.substr(0, 8), parent.start.rank->world));
+                                 named.run.key.substr(0, 8), named.run.start.rank->world));
   }
+  const std::optional<std::int64_t> epoch = epoch_of_fork(store, named);
+  store::Run parent = std::move(named.run);
   const std::vector<store::ResumePoint> points = ends_of_epochs(catalog, parent.id);
   const auto found =
-      std::ranges::find_if(points, [wanted = epoch](const store::ResumePoint& point) {
-        return !wanted || point.epoch == *wanted + 1;
+      std::ranges::find_if(points, [&](const store::ResumePoint& point) {
+        return !epoch || point.epoch == *epoch + 1;
       });
   if (found == points.end()) throw_no_end(parent, epoch.value_or(0), points);
   store::ResumePoint point = *found;

@@ -2,13 +2,11 @@
 #pragma once
 
 #include "protocol/flags.h"
+#include "retention/checkpoint_choice.h"
 
 #include <flor/store/store.h>
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 
 namespace flor::detail {
 
@@ -17,9 +15,8 @@ struct ForkPoint {
   store::ResumePoint point;  ///< the beginning of the iteration after the epoch that was named
 };
 
-/// The run and the epoch that RUN[@EPOCH] names. Throws NotFound if there is no such run.
-std::pair<store::Run, std::optional<std::int64_t>> parent_of_fork(const store::Catalog& catalog,
-                                                                  const std::string& text);
+/// The run that RUN[@EPOCH] names, and its epoch as a text. Throws NotFound if there is no such run.
+store::RunAndPlace parent_of_fork(const store::Catalog& catalog, const std::string& text);
 
 /// Without an epoch, the last boundary that is stored. Brings the index up to date, since the run may
 /// be one that is being recorded. `is_rank`: this process is one of several. Throws NotFound if there

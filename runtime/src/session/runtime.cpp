@@ -179,33 +179,10 @@ void Runtime::suppress(bool suppressed) {
   journal_.move([&](CurrentPlace& place) { place.suppressed = suppressed; });
 }
 
-Runtime::SavePlace Runtime::next_save_place() {
-  SavePlace here;
-  std::uint32_t path = 0;
-  journal_.move([&](CurrentPlace& place) {
-    path = place.path;
-    here.place.epoch = place.epoch;
-    here.place.step = place.nested ? place.step.load(std::memory_order_relaxed) : -1;
-    here.place.inner = place.inner_text();
-    here.part = place.part;
-    here.suppressed = place.suppressed;
-  });
-  here.place.path = journal_.text_of(path);
-  const auto [last, is_first] = save_places_.try_emplace(here.place.path);
-  const bool again = !is_first && last->second.place == here.place;
-  here.ordinal = again ? last->second.ordinal + 1 : 0;
-  last->second = here;
-  return here;
-}
-
-std::string Runtime::place_text(const store::Place& place, std::int64_t ordinal) {
-  return fmt::format("{} {} {} {} {}", place.path, place.epoch, place.step, place.inner, ordinal);
-}
-
 std::map<std::string, store::SavedCheckpoint> Runtime::recorded_saves() const {
   std::map<std::string, store::SavedCheckpoint> saves;
   for (store::SavedCheckpoint& saved : store_->catalog().saved(run().id)) {
-    const std::string place = place_text(saved.place, saved.ordinal);
+    const std::string place = VisitedPlaces::text(saved.place, saved.ordinal);
     saves.emplace(place, std::move(saved));
   }
   return saves;

@@ -5,6 +5,8 @@
 #include "protocol/flags.h"
 #include "retention/retention.h"
 #include "session/journal.h"
+#include "session/loaded_inputs.h"
+#include "session/visited_places.h"
 #include "state/registry.h"
 
 #include <flor/arg.h>
@@ -113,6 +115,11 @@ class Runtime {
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
+  store::Store& store() { return *store_; }
+  /// The checkpoint that the run loaded at this place by its record, see LoadedInputs.
+  std::optional<std::string> next_load() {
+    return visits_.loads.next(store_->catalog(), run(), journal_);
+  }
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
@@ -168,17 +175,8 @@ class Runtime {
   void flush_journal();                     ///< on the background thread
   virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
 
-  /// Where a checkpoint is saved.
-  struct SavePlace {
-    store::Place place;
-    std::int64_t ordinal = 0;  ///< counts those that were saved at this place
-    std::int64_t part = -1;    ///< as in CurrentPlace
-    bool suppressed = false;
-  };
-  /// The recorded checkpoints of the run by their places, as `place_text` writes them.
+  /// The recorded checkpoints of the run by their places, as texts.
   std::map<std::string, store::SavedCheckpoint> recorded_saves() const;
-  static std::string place_text(const store::Place& place, std::int64_t ordinal);
-  SavePlace next_save_place();
   /// The attached locals of the nested loop that is being executed.
   std::vector<Slot> attached_here() const;
   /// The key of a checkpoint that is saved now; its name is still missing.
@@ -197,6 +195,12 @@ class Runtime {
   std::shared_ptr<store::Store> store_;
   Registry registry_;
   Journal journal_;
+  /// Checkpoints that the program saves and loads, by their places.
+  struct Visits {
+    VisitedPlaces saves;
+    LoadedInputs loads;
+  };
+  Visits visits_;
   std::vector<Frame*> frames_;
   std::map<std::string, int, std::less<>> main_loops_begun_;
   /// The priority of all of Flor's background threads.
@@ -207,7 +211,6 @@ class Runtime {
  private:
   void set_index(const Frame& frame, std::int64_t index);
 
-  std::map<std::string, SavePlace> save_places_;  ///< by path: the last one
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
@@ -215,6 +218,8 @@ class Runtime {
 Session open_session(int& argc, char** argv, const char* source_file);
 /// The session, or null.
 Runtime* runtime() noexcept;
+/// The store of a program whose session is off.
+std::filesystem::path home_without_session();
 
 std::unique_ptr<Runtime> make_recorder(Flags flags);
 std::unique_ptr<Runtime> make_replayer(Flags flags);

@@ -1,5 +1,7 @@
 #include "snapshot/overlap.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace flor::detail {
@@ -98,10 +100,10 @@ bool Overlap::is_right(const LateCopies& copies) {
   if (!failed && !moved) return true;
   if (!allowed_.exchange(false)) return false;
   if (failed) {
-    dropped_("there was no memory for a copy of '" + item_title(failed->name()) + "'");
+    dropped_(fmt::format("there was no memory for a copy of '{}'", item_title(failed->name())));
   } else {
-    dropped_("'" + item_title(moved->name()) +
-             "' was written before flor::fence() while its content was being copied");
+    dropped_(fmt::format("'{}' was written before flor::fence() while its content was being copied",
+                         item_title(moved->name())));
   }
   return false;
 }

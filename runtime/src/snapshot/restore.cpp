@@ -140,6 +140,10 @@ bool CheckpointSource::has(const std::string& name) const {
 
 std::size_t CheckpointSource::index(const std::string& name) const {
   if (const auto found = reader_.find(name)) return *found;
+  if (purpose_ == Purpose::load) {
+    throw Error(fmt::format("it has no '{}', which the object of this program has",
+                            item_title(name)));
+  }
   throw Error(fmt::format(
       "the run did not record '{}', which this program registers: register what was registered "
       "then, or record again",
@@ -163,6 +167,10 @@ void CheckpointSource::tensor(const std::string& name, TensorTarget target) {
   const store::Item wanted{
       .name = name, .type = target.type, .sizes = target.sizes, .bytes = target.bytes};
   if (recorded != wanted) {
+    if (purpose_ == Purpose::load) {
+      throw Error(fmt::format("'{}' is {} there, but {} in this program", item_title(name),
+                              print_shape(recorded), print_shape(wanted)));
+    }
     throw Error(fmt::format(
         "'{}' was recorded as {}, but is {} in this program: replay with the model that was "
         "recorded, or record again",

@@ -19,7 +19,11 @@ namespace flor::detail {
 /// is called, all at once and in parallel.
 class CheckpointSource : public StateSource {
  public:
-  explicit CheckpointSource(const store::CheckpointReader& reader) : reader_(reader) {}
+  /// The use of the state, for errors with the advice that fits.
+  enum class Purpose : std::uint8_t { restore, load };
+  explicit CheckpointSource(const store::CheckpointReader& reader,
+                            Purpose purpose = Purpose::restore)
+      : reader_(reader), purpose_(purpose) {}
 
   bool has(const std::string& name) const override;
   const store::Item& item(const std::string& name) const override;
@@ -39,6 +43,7 @@ class CheckpointSource : public StateSource {
   std::size_t index(const std::string& name) const;
 
   const store::CheckpointReader& reader_;
+  Purpose purpose_;
   std::vector<Pending> pending_;
   mutable std::set<std::size_t> asked_;
 };

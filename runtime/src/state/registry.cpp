@@ -182,6 +182,19 @@ void Registry::save(StateSink& sink, StateSink& overlapping,
   write_sharing(sink, find_sharing(pieces));
 }
 
+void Registry::save_objects(StateSink& sink) const {
+  std::vector<PlacedPiece> pieces;
+  PlaceSink noting(pieces, &sink);
+  visit(noting, noting);
+  write_sharing(sink, find_sharing(pieces));
+}
+
+void Registry::load_objects(StateSource& source) const {
+  PlacingSource placing(
+      source, [&](StateSink& places) { visit(places, places); }, PlacingSource::Recorded::present);
+  for (const auto& [ticket, entry] : entries_) entry.slot.load(StateReader(placing, entry.name));
+}
+
 void Registry::visit(StateSink& sink, StateSink& overlapping) const {
   for (const auto& [ticket, entry] : entries_) {
     entry.slot.save(StateWriter(entry.slot.overlapping ? overlapping : sink, entry.name));

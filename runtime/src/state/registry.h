@@ -57,6 +57,11 @@ class Registry {
   /// `set_threads`: also return to the recorded number of threads.
   void load(StateSource& source, const std::vector<Slot>& attached, bool set_threads) const;
 
+  /// Only the registered objects, and the memory that they share.
+  void save_objects(StateSink& sink) const;
+  /// The same from a source that may hold more objects than these.
+  void load_objects(StateSource& source) const;
+
   /// Only the attached locals of a loop, as they are when it begins.
   void save_attached(StateSink& sink, const std::vector<Slot>& attached) const;
   void load_attached(StateSource& source, const std::vector<Slot>& attached) const;

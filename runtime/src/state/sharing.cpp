@@ -373,7 +373,19 @@ std::vector<SharedPiece> read_sharing(StateSource& source) {
   return source.has(item) ? parse_sharing(source.bytes(item)) : std::vector<SharedPiece>();
 }
 
-PlacingSource::PlacingSource(StateSource& source, const std::function<void(StateSink&)>& visit)
+namespace {
+
+/// A base is the number of an object, not of a piece, and may be one that is left out.
+void leave_out_absent(std::vector<SharedPiece>& shared, const std::vector<PlacedPiece>& present) {
+  std::set<std::string_view> names;
+  for (const PlacedPiece& piece : present) names.insert(piece.name);
+  std::erase_if(shared, [&](const SharedPiece& piece) { return !names.contains(piece.name); });
+}
+
+}  // namespace
+
+PlacingSource::PlacingSource(StateSource& source, const std::function<void(StateSink&)>& visit,
+                             Recorded recorded)
     : source_(source) {
   std::vector<PlacedPiece> pieces;
   PlaceSink places(pieces, nullptr);
@@ -381,7 +393,9 @@ PlacingSource::PlacingSource(StateSource& source, const std::function<void(State
   for (PlacedPiece& piece : pieces) {
     piece.has_content = piece.name.ends_with(kPointerPiece) || source.has(piece.name);
   }
-  placements_ = plan_sharing(pieces, read_sharing(source));
+  std::vector<SharedPiece> shared = read_sharing(source);
+  if (recorded == Recorded::present) leave_out_absent(shared, pieces);
+  placements_ = plan_sharing(pieces, shared);
 }
 
 }  // namespace flor::detail

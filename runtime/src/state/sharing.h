@@ -79,8 +79,11 @@ class PlacingSource final : public StateSource {
  public:
   PlacingSource(StateSource& source, Placements placements)
       : source_(source), placements_(std::move(placements)) {}
+  /// The recorded pieces that count: all, or those alone that are present now.
+  enum class Recorded : std::uint8_t { all, present };
   /// `visit` saves all that is restored, as it is now, into the sink.
-  PlacingSource(StateSource& source, const std::function<void(StateSink&)>& visit);
+  PlacingSource(StateSource& source, const std::function<void(StateSink&)>& visit,
+                Recorded recorded = Recorded::all);
 
   bool has(const std::string& name) const override { return source_.has(name); }
   const store::Item& item(const std::string& name) const override { return source_.item(name); }

@@ -19,6 +19,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace flor::store {
 namespace {
@@ -267,11 +268,22 @@ void restore(Writing& writing, std::int64_t run, const std::vector<Wanted>& list
   report.restored += count_checkpoints(writing.connection(), run) - before;
 }
 
-std::optional<FoundCheckpoint> found(const std::vector<LoadedUnit>& units, std::size_t index,
-                                     const std::vector<Score>& scores) {
-  const RetainedUnit& unit = units[index].unit;
-  return FoundCheckpoint{unit.candidate.group, unit.candidate.number, unit.name,
-                         scores.empty() ? Score() : scores[index], *units[index].state};
+FoundCheckpoint found(const LoadedUnit& unit, const Score& score) {
+  return {unit.unit.candidate.group, unit.unit.candidate.number, unit.unit.name, score,
+          unit.state.value_or(0)};
+}
+
+/// The stored states of a group: of the saved ones if there are any, unless epochs are asked for.
+std::vector<LoadedUnit> stored_units(Connection& connection, std::int64_t run,
+                                     std::optional<Group> group = {}) {
+  std::vector<LoadedUnit> units = load_own_units(connection, run);
+  const bool has_saved = std::ranges::any_of(
+      units, [](const LoadedUnit& unit) { return unit.unit.candidate.group == Group::saved; });
+  const Group wanted = group.value_or(has_saved ? Group::saved : Group::epoch);
+  std::erase_if(units, [&](const LoadedUnit& unit) {
+    return !unit.state || unit.unit.candidate.group != wanted;
+  });
+  return units;
 }
 
 std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
@@ -281,19 +293,31 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   Connection& connection = database.connection;
   follow_evaluations(database);
   const ReadTransaction transaction(connection);
-  std::vector<LoadedUnit> units = load_own_units(connection, run);
-  const bool has_saved = std::ranges::any_of(
-      units, [](const LoadedUnit& unit) { return unit.unit.candidate.group == Group::saved; });
-  std::erase_if(units, [&](const LoadedUnit& unit) {
-    return !unit.state || (unit.unit.candidate.group == Group::saved) != has_saved;
-  });
+  const std::vector<LoadedUnit> units = stored_units(connection, run);
   if (units.empty()) return std::nullopt;
-  std::vector<Score> scores;
-  if (!strategy.score_attribute.empty()) {
-    scores = load_scores(connection, strategy.score_attribute, units);
+  if (strategy.score_attribute.empty()) return found(units.back(), {});
+  const std::vector<Score> scores = load_scores(connection, strategy.score_attribute, units);
+  const std::size_t place =
+      best ? ranking(scores, strategy.score_order, strategy.tie).front() : units.size() - 1;
+  return found(units[place], scores[place]);
+}
+
+/// Adds the complete epochs that are not among `units`, and sorts all by their numbers.
+void add_unstored_epochs(Connection& connection, std::int64_t run, std::vector<LoadedUnit>& units) {
+  std::set<std::int64_t> known;
+  for (const LoadedUnit& unit : units) known.insert(unit.unit.candidate.number);
+  const std::int64_t leader = runs_together(connection, run).runs.front();
+  const auto loops =
+      connection("SELECT first_epoch, iterations FROM main_loop WHERE run = ?1", run);
+  while (loops->step()) {
+    for (std::int64_t i = 0; i < loops->integer(1); ++i) {
+      if (!known.insert(loops->integer(0) + i).second) continue;
+      LoadedUnit& unit = units.emplace_back();
+      unit.unit.candidate.number = loops->integer(0) + i;
+      unit.scored = leader;
+    }
   }
-  if (!best || scores.empty()) return found(units, units.size() - 1, scores);
-  return found(units, ranking(scores, strategy.score_order, strategy.tie).front(), scores);
+  std::ranges::sort(units, {}, [](const LoadedUnit& unit) { return unit.unit.candidate.number; });
 }
 
 }  // namespace
@@ -352,6 +376,38 @@ std::optional<FoundCheckpoint> best_checkpoint(const Store& store, std::int64_t 
 std::optional<FoundCheckpoint> latest_checkpoint(const Store& store, std::int64_t run,
                                                  const CheckpointStrategy& strategy) {
   return find(store, run, strategy, false);
+}
+
+std::optional<FoundCheckpoint> latest_epoch(const Store& store, std::int64_t run) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  const ReadTransaction transaction(database.connection);
+  const std::vector<LoadedUnit> units = stored_units(database.connection, run, Group::epoch);
+  return units.empty() ? std::nullopt : std::optional(found(units.back(), {}));
+}
+
+std::vector<FoundCheckpoint> scored_checkpoints(const Store& store, std::int64_t run,
+                                                std::string_view metric) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  Connection& connection = database.connection;
+  follow_evaluations(database);
+  const ReadTransaction transaction(connection);
+  std::vector<LoadedUnit> units = stored_units(connection, run);
+  const bool are_saved =
+      !units.empty() && units.front().unit.candidate.group == Group::saved;
+  if (!are_saved) add_unstored_epochs(connection, run, units);
+  const std::vector<Score> scores = load_scores(connection, metric, units);
+  std::vector<FoundCheckpoint> all;
+  for (std::size_t i = 0; i < units.size(); ++i) all.push_back(found(units[i], scores[i]));
+  return all;
+}
+
+void require_metric(const Store& store, std::int64_t run, const std::string& metric) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  follow_evaluations(database);
+  check_metric(database.connection, runs_together(database.connection, run).runs.front(), metric);
 }
 
 }  // namespace flor::store

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::store {
@@ -88,5 +89,13 @@ std::optional<FoundCheckpoint> best_checkpoint(const Store& store, std::int64_t 
 /// The newest one, likewise.
 std::optional<FoundCheckpoint> latest_checkpoint(const Store& store, std::int64_t run,
                                                  const CheckpointStrategy& strategy);
+/// The newest epoch of which the run itself has stored the state, whatever it saved beside them.
+std::optional<FoundCheckpoint> latest_epoch(const Store& store, std::int64_t run);
+/// Those among which `best_checkpoint` chooses, with their scores by a metric, oldest first. Epochs
+/// that are complete but not stored are among them with the id 0, where epochs rank.
+std::vector<FoundCheckpoint> scored_checkpoints(const Store& store, std::int64_t run,
+                                                std::string_view metric);
+/// Throws NotFound or UsageError where no checkpoint of the run can have a score of that name.
+void require_metric(const Store& store, std::int64_t run, const std::string& metric);
 
 }  // namespace flor::store

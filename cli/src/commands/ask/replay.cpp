@@ -6,6 +6,7 @@
 #include "output/terminal_text.h"
 #include "remote/far_run.h"
 #include "replay/replay_text.h"
+#include "retention/checkpoint_choice.h"
 #include "seats/engine_options.h"
 #include "shell/context.h"
 
@@ -110,7 +111,7 @@ Examples:
 
 /// RUN was written as NAME:COMMIT.
 bool names_version(const store::Run& run, std::string_view text) {
-  text = text.substr(0, text.rfind('@'));
+  text = store::run_of_spec(text);
   const std::size_t colon = text.rfind(':');
   return colon != text.npos && text != run.start.experiment &&
          text.substr(0, colon) == run.start.experiment;
@@ -178,9 +179,8 @@ int Replay::replay(Context& context) const {
           "--from fetches one run, which is named: leave out --all-versions and --dry-run");
     }
     // NAME may mean another run here than there.
-    const std::size_t at = std::min(run_.rfind('@'), run_.size());
     far.emplace(context, run_, from_);
-    spec = far->key() + run_.substr(at);
+    spec = far->key() + run_.substr(store::run_of_spec(run_).size());
   }
   if (all_versions_) {
     if (!program_.empty() || own_ || current_) {

@@ -1,0 +1,121 @@
+#include "load/input_choice.h"
+
+#include "protocol/program_of_run.h"
+#include "retention/checkpoint_choice.h"
+#include "session/run_choice.h"
+#include "session/runtime.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace flor::detail {
+namespace {
+
+/// The run of the session, or another rank of it.
+bool is_own(const store::Run& run, const Runtime* session) {
+  if (!session) return false;
+  const store::Run& own = session->run();
+  const auto& rank = own.start.rank;
+  return run.key == own.key || (rank && run.start.rank && run.start.rank->group == rank->group);
+}
+
+/// A name means the latest run but the one that is being recorded.
+store::Run resolve_input(const store::Catalog& catalog, std::string_view name,
+                         const Runtime* session) {
+  store::Run run = resolve_for(catalog, name, this_program());
+  if (name != run.start.experiment || !is_own(run, session)) return run;
+  const auto earlier =
+      latest_run_of(catalog, this_program(), {}, [&](const store::Run& other) {
+        return other.start.experiment == name && !is_own(other, session);
+      });
+  return earlier ? *earlier : catalog.resolve(fmt::format("{}~1", name));
+}
+
+store::NamedCheckpoint find_named(const store::Store& store, const store::Run& run,
+                                  const store::ChosenPlace& place) {
+  const std::string text = place.epoch ? fmt::format("{}", *place.epoch) : place.saved;
+  try {
+    return store::find_checkpoint(store, fmt::format("{}@{}", run.key, text));
+  } catch (const NotFound&) {
+    const std::string key = run.key.substr(0, 8);
+    throw NotFound(fmt::format("run {} has no checkpoint {}{}: 'flor show {}' lists those it has",
+                               key, place.epoch ? "after epoch " : "", text, key));
+  }
+}
+
+ChosenInput choose_now(store::Store& store, Runtime* session, std::string_view text) {
+  (void)store.catalog().follow();  // it may be a run that is being recorded
+  store::RunAndPlace named = store::run_and_place(text, [&](std::string_view name) {
+    return resolve_input(store.catalog(), name, session);
+  });
+  if (session && named.run.key == session->run().key) {
+    (void)session->find_checkpoint(false);  // which waits until all that was taken is durable
+  }
+  auto use = store.use_run(named.run.key);
+  const store::ChosenPlace place =
+      store::find_place(store, named.run, named.place.empty() ? "latest" : named.place);
+  ChosenInput chosen{find_named(store, named.run, place), {}, std::move(use)};
+  nlohmann::ordered_json record;
+  record["checkpoint"] = chosen.named.reference;
+  record["digest"] = chosen.named.info.digest.hex();
+  chosen.record = record.dump();
+  return chosen;
+}
+
+ChosenInput choose_recorded(store::Store& store, const store::Run& run, const std::string& record) {
+  auto json = nlohmann::json::parse(record, nullptr, false);
+  const auto text = [&](const char* name) {
+    const bool there = json.is_object() && json.contains(name) && json[name].is_string();
+    return there ? json[name].get<std::string>() : std::string();
+  };
+  if (const std::string refused = text("refused"); !refused.empty()) {
+    const auto& status = json["status"];
+    throw_as(status.is_number_integer() ? static_cast<ExitStatus>(status.get<int>())
+                                        : ExitStatus::failed,
+             refused);
+  }
+  const std::string reference = text("checkpoint");
+  const auto digest = store::Digest::from_hex(text("digest"));
+  auto use = store.use_run(reference.substr(0, reference.find('@')));
+  try {
+    store::NamedCheckpoint named = store::find_checkpoint(store, reference);
+    if (named.info.digest == digest) return {std::move(named), record, std::move(use)};
+  } catch (const NotFound&) {  // the same content may have another name
+  }
+  if (auto same = digest ? store::find_content(store, *digest) : std::nullopt) {
+    use = store.use_run(same->run);
+    return {*std::move(same), record, std::move(use)};
+  }
+  throw NotFound(fmt::format(
+      "run {} loaded the checkpoint {} when it was recorded, and that is gone: fetch its run again "
+      "('flor fetch {}'), or record again",
+      run.key.substr(0, 8), reference, reference.substr(0, 8)));
+}
+
+}  // namespace
+
+std::string refusal_record(const Error& error) {
+  nlohmann::ordered_json record;
+  record["refused"] = error.what();
+  record["status"] = static_cast<int>(error.status());
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void throw_as(ExitStatus status, const std::string& message) {
+  if (status == ExitStatus::not_found) throw NotFound(message);
+  if (status == ExitStatus::usage) throw UsageError(message);
+  throw Error(message, status);
+}
+
+ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text) {
+  if (session) {
+    if (const auto record = session->next_load()) {
+      return choose_recorded(store, session->run(), *record);
+    }
+  }
+  return choose_now(store, session, text);
+}
+
+}  // namespace flor::detail

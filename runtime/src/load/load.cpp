@@ -1,0 +1,145 @@
+#include "load/input_choice.h"
+#include "session/runtime.h"
+#include "snapshot/held_state.h"
+#include "snapshot/restore.h"
+#include "state/registry.h"
+
+#include <flor/load.h>
+#include <flor/log.h>
+#include <flor/overlap.h>
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace flor::detail {
+namespace {
+
+/// The objects that a checkpoint has, by their names; generators and attached locals left out.
+std::set<std::string> objects_of(const store::CheckpointReader& reader) {
+  std::set<std::string> names;
+  for (const store::Item& item : reader.items()) {
+    if (item.name.starts_with('@') || item.name.starts_with(kAttachedPrefix)) continue;
+    names.insert(item.name.substr(0, item.name.find('/')));
+  }
+  return names;
+}
+
+void check_names(const store::CheckpointReader& reader, const std::vector<std::string>& wanted) {
+  const std::set<std::string> there = objects_of(reader);
+  for (const std::string& name : wanted) {
+    if (there.contains(name)) continue;
+    throw NotFound(fmt::format(
+        "it has no object '{}', but {}: give the object its name with flor::named", name,
+        there.empty() ? "none at all" : fmt::format("{}", fmt::join(there, ", "))));
+  }
+}
+
+void fill(const store::CheckpointReader& reader, const Registry& objects,
+          const std::vector<std::string>& names) {
+  CheckpointSource source(reader, CheckpointSource::Purpose::load);
+  objects.load_objects(source);
+  const std::string unread = source.unread_below({names.begin(), names.end()});
+  if (!unread.empty()) {
+    throw Error(fmt::format("it has '{}', which the object of this program does not have",
+                            item_title(unread)));
+  }
+  source.finish();
+}
+
+/// All of the objects, or none of them where one does not fit.
+void load_into(const store::CheckpointReader& reader, const Registry& objects) {
+  const std::vector<std::string> names = objects.names();
+  check_names(reader, names);
+  HeldState before;
+  objects.save_objects(before);
+  try {
+    fill(reader, objects, names);
+  } catch (...) {
+    objects.load_objects(before);
+    before.finish();
+    throw;
+  }
+}
+
+/// Says of which checkpoint an error is; the status stays.
+template <typename Body>
+void name_checkpoint(const std::string& reference, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    throw_as(error.status(),
+             fmt::format("checkpoint {}: {}; nothing was loaded", reference, error.what()));
+  }
+}
+
+/// Logs a refusal, too, so that a replay goes the way that the program went then.
+template <typename Body>
+auto log_refusal(Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    log_json(kLoadedName, refusal_record(error));
+    throw;
+  }
+}
+
+/// Null where there is none.
+Runtime* own_session() {
+  Runtime* session = runtime();
+  if (session && !session->own_thread()) {
+    throw UsageError(
+        "flor::load was called in another thread than flor::init: call it where the loops are");
+  }
+  return session;
+}
+
+Checkpoint load(store::Store& store, Runtime* session, std::string_view text,
+                std::vector<Slot> slots) {
+  const bool whole = slots.empty();
+  if (whole && (!session || session->registry().names().empty())) {
+    throw UsageError(fmt::format(
+        "flor::load(\"{}\"): no object is given, and none is registered: name the objects", text));
+  }
+  Registry given;
+  given.add(std::move(slots));
+  const ChosenInput input = log_refusal([&] {
+    ChosenInput chosen = choose_input(store, session, text);
+    name_checkpoint(chosen.named.reference, [&] {
+      const store::CheckpointReader reader(store, chosen.named.info.id);
+      if (session) session->fence();
+      load_into(reader, whole ? session->registry() : given);
+    });
+    return chosen;
+  });
+  log_json(kLoadedName, input.record);
+  const store::NamedCheckpoint& named = input.named;
+  return {.run = named.run, .epoch = named.epoch.value_or(-1), .name = named.saved, .score = {}};
+}
+
+}  // namespace
+
+std::string note_load(std::string_view checkpoint) {
+  return run_inside([&] {
+    Runtime* session = own_session();
+    if (!session) return std::string(checkpoint);
+    const ChosenInput input =
+        log_refusal([&] { return choose_input(session->store(), session, checkpoint); });
+    log_json(kLoadedName, input.record);
+    return input.named.reference;
+  });
+}
+
+Checkpoint load_checkpoint(std::string_view checkpoint, std::vector<Slot> slots) {
+  return run_inside([&] {
+    Runtime* session = own_session();
+    if (session) return load(session->store(), session, checkpoint, std::move(slots));
+    const auto store = store::Store::open(home_without_session(), store::OpenMode::read_only);
+    return load(*store, nullptr, checkpoint, std::move(slots));
+  });
+}
+
+}  // namespace flor::detail
