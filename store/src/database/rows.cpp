@@ -44,4 +44,22 @@ std::int64_t intern(Connection& connection, const char* table, const char* colum
   return row->integer(0);
 }
 
+void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin) {
+  if (origin.recorded_here()) return;
+  connection("INSERT OR REPLACE INTO origin (run, kind, place, since_us) VALUES (?1, ?2, ?3, ?4)",
+             run, static_cast<std::int64_t>(origin.kind), origin.from, origin.since_us)
+      ->run();
+}
+
+void remember_name(Connection& connection, std::int64_t run) {
+  connection(
+      "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
+      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment "
+      "WHERE "
+      "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
+      "rank_run WHERE rank > 0)",
+      run)
+      ->run();
+}
+
 }  // namespace flor::store

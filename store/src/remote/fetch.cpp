@@ -5,6 +5,7 @@
 #include "database/rows.h"
 #include "database/store_impl.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "index/catalog/labels.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/run_image.h"
@@ -394,6 +395,9 @@ class Fetching {
       store::merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
     }
     if (takes != Takes::nothing) store::recount_metrics(database_, *run);
+    if (takes == Takes::nothing && !store::is_of_here(to, *run)) {
+      store::merge_labels(catalog_.connection(), catalog_.run(), to, *run);
+    }
     restored_objects_.clear();
     for (const Content& content : objects_wanted_) {
       if (put_object(to, content)) restored_objects_.push_back(content);
@@ -418,6 +422,11 @@ class Fetching {
     const auto taken = evaluations_to_take(database_, *run, evaluations);
     store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);
+    // A user who fetches a run that was removed here wants it back.
+    if (!only_adds_checkpoints() &&
+        !store::label_of(to, *run, store::LabelKind::removed).empty()) {
+      store::say_label(writing, *run, store::LabelKind::removed, "", "");
+    }
     note(writing, *run, takes, origin);
     log(taken);
     writing.commit();
