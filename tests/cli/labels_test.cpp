@@ -256,13 +256,10 @@ TEST_F(LabelsTest, LabelsTravelThroughABucketAndALaterWordCounts) {
   const std::string other = (directory_ / "other").string();
   const auto there = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--home", other});
-    return bare([&] {
-      std::vector<std::string> all{FLOR_CLI};
-      all.insert(all.end(), words.begin(), words.end());
-      return all;
-    }());
+    return bare(std::move(words));
   };
-  ASSERT_EQ(there({"fetch", "linear", url()}).status, 0);
+  const Outcome fetched = there({"fetch", "linear", url()});
+  ASSERT_EQ(fetched.status, 0) << fetched.err;
   EXPECT_THAT(there({"tag", "linear"}).out, HasSubstr("good old\n"));
   EXPECT_THAT(there({"note", "linear"}).out, HasSubstr("first\n"));
   // Each says something of its own, then they meet again.

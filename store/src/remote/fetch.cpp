@@ -395,9 +395,6 @@ class Fetching {
       store::merge_replays(catalog_.connection(), catalog_.run(), database_, *run, origin);
     }
     if (takes != Takes::nothing) store::recount_metrics(database_, *run);
-    if (takes == Takes::nothing && !store::is_of_here(to, *run)) {
-      store::merge_labels(catalog_.connection(), catalog_.run(), to, *run);
-    }
     restored_objects_.clear();
     for (const Content& content : objects_wanted_) {
       if (put_object(to, content)) restored_objects_.push_back(content);
@@ -422,10 +419,8 @@ class Fetching {
     const auto taken = evaluations_to_take(database_, *run, evaluations);
     store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);
-    // A user who fetches a run that was removed here wants it back.
-    if (!only_adds_checkpoints() &&
-        !store::label_of(to, *run, store::LabelKind::removed).empty()) {
-      store::say_label(writing, *run, store::LabelKind::removed, "", "");
+    if (!only_adds_checkpoints()) {
+      store::take_labels(writing, catalog_.connection(), catalog_.run(), *run);
     }
     note(writing, *run, takes, origin);
     log(taken);

@@ -519,7 +519,9 @@ void apply(Database& database, std::int64_t run, const DropEvent&) {
       ->run();
   connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)", run)
       ->run();
+  const std::optional<std::string> root = repository_named_by(connection, run);
   connection("DELETE FROM run WHERE id = ?1", run)->run();
+  if (root) name_again(connection, *root);
   if (connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
     connection(
         "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "

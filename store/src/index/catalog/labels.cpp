@@ -3,6 +3,7 @@
 #include "database/manifest.h"
 #include "database/rows.h"
 #include "database/store_impl.h"
+#include "index/copies/replay_merge.h"
 #include "index/writing.h"
 
 #include <flor/store/error.h>
@@ -217,6 +218,13 @@ void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64
   }
   settle_name(to, target);
   take_name_of_group(to, target);
+}
+
+void take_labels(Writing& writing, Connection& from, std::int64_t run, std::int64_t target) {
+  Connection& to = writing.connection();
+  if (!is_of_here(to, target)) merge_labels(from, run, to, target);
+  if (label_of(to, target, LabelKind::removed).empty()) return;
+  say_label(writing, target, LabelKind::removed, "", "");
 }
 
 }  // namespace flor::store

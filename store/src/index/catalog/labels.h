@@ -45,5 +45,8 @@ void take_name_of_group(Connection& connection, std::int64_t run);
 /// Adds the labels of a run in another catalog, where they were said later than those in `to`.
 /// Within a transaction of the caller.
 void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target);
+/// The same for a run that is fetched, unless it was recorded here: then it takes none. A run that
+/// was removed here is back: a user who fetches it wants it.
+void take_labels(Writing& writing, Connection& from, std::int64_t run, std::int64_t target);
 
 }  // namespace flor::store
