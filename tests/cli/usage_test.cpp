@@ -20,7 +20,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands{"list", "show", "log",  "query",
-                                         "diff", "fsck", "keep", "gc"};
+                                         "diff", "fsck", "keep", "gc",
+                                         "tag",  "note", "rename", "rm"};
 
 class UsageTest : public CliTest {
  protected:

@@ -97,8 +97,8 @@ class List final : public Command {
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
 directory, message, metrics, rank, ranks, tag, note, the name of any metric (its last value;
-loss:min, loss:max and loss:count are known too) and of any argument. metric:x and arg:x say which of
-two is meant.
+loss:min, loss:max and loss:count are known too) and of any argument. metric:x and arg:x say which
+of two is meant.
 
 Examples:
   flor list                                   every run

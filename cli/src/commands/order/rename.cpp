@@ -18,8 +18,8 @@ class Rename final : public Command {
   std::string_view summary() const override { return "move a run to another experiment"; }
   std::string_view lesson() const override {
     return R"(Gives a run the name of an experiment, as if it had been recorded with --flor NAME: all ranks of a
-group together. A run that is being recorded keeps its name until it has ended. The experiment is a new
-one if no run has that name.
+group together. A run that is being recorded keeps its name until it has ended. The experiment is a
+new one if no run has that name.
 
 Examples:
   flor rename linear~1 linear-wide     the run before the latest is one of linear-wide

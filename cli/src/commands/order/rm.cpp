@@ -124,11 +124,11 @@ void Rm::print_text(Context& context, const std::vector<store::Run>& runs,
   Output& out = context.out();
   for (const store::Run& run : runs) {
     const std::size_t forks = context.catalog().forks_of(run.key).size();
-    out.write(fmt::format("run {}{}{}\n", title(run), dry_run_ ? " would be removed" : " is removed",
-                          forks == 0   ? ""
-                          : forks == 1 ? "; the run that was forked from it stays"
-                                       : fmt::format("; the {} runs that were forked from it stay",
-                                                     forks)));
+    out.write(fmt::format(
+        "run {}{}{}\n", title(run), dry_run_ ? " would be removed" : " is removed",
+        forks == 0   ? ""
+        : forks == 1 ? "; the run that was forked from it stays"
+                     : fmt::format("; the {} runs that were forked from it stay", forks)));
   }
   const std::string them = runs.size() == 1 ? "it" : "them";
   out.write(fmt::format("{} of {} {} free at the next flor gc{}\n", bytes(report.freed),
