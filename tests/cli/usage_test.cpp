@@ -20,8 +20,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kCommands{"list", "show", "log",  "query",
-                                         "diff", "fsck", "keep", "gc",
-                                         "tag",  "note", "rename", "rm"};
+                                         "diff", "fsck", "keep", "gc"};
 
 class UsageTest : public CliTest {
  protected:

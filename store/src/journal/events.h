@@ -300,7 +300,7 @@ struct MergeEvent {
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the name is the tag; the value is empty once it was taken away
   note = 1,     ///< the value is the text
-  name = 2,     ///< the value is the experiment that the run belongs to
+  name = 2,  ///< the value is the experiment that the run belongs to; of the name `was`, belonged
   removed = 3,  ///< the value is empty where the run is there, see `labels.h`
 };
 /// Replaces the label of this kind and name, unless that was said later.

@@ -17,6 +17,9 @@
 namespace flor::store {
 namespace {
 
+/// Name of the label that keeps the name under which a renamed run was recorded.
+constexpr std::string_view kFirstName = "was";
+
 void put_label(Connection& connection, std::int64_t run, const LabelEvent& label) {
   connection(
       "INSERT INTO label (run, kind, name, value, said_us) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT "
@@ -89,8 +92,9 @@ void move_to(Connection& connection, std::int64_t run, std::string_view experime
 void settle_name(Connection& connection, std::int64_t run) {
   std::string name;
   {
-    const auto row = connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2", run,
-                                static_cast<std::int64_t>(LabelKind::name));
+    const auto row =
+        connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2 AND name = ''", run,
+                   static_cast<std::int64_t>(LabelKind::name));
     if (!row->step() || row->text_view(0).empty()) return;
     name = row->text(0);
   }
@@ -123,7 +127,7 @@ void say_label(Writing& writing, std::int64_t run, LabelKind kind, std::string_v
 
 std::string label_of(Connection& connection, std::int64_t run, LabelKind kind) {
   const auto row =
-      connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2",
+      connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2 AND name = ''",
                  labelled_runs(connection, run).front(), static_cast<std::int64_t>(kind));
   return row->step() ? row->text(0) : std::string();
 }
@@ -163,6 +167,15 @@ void rename_run(Store& store, std::int64_t run, std::string_view experiment) {
     }
   }
   Writing writing(database);
+  // By the first name another store recognizes the run.
+  const std::int64_t labelled = labelled_runs(writing.connection(), run).front();
+  if (!has_label(writing.connection(), labelled, LabelKind::name, kFirstName)) {
+    const auto row = writing.connection()(
+        "SELECT name FROM experiment JOIN run ON run.experiment = experiment.id WHERE run.id = ?1",
+        labelled);
+    const std::string before = row->step() ? row->text(0) : std::string();
+    say_label(writing, run, LabelKind::name, kFirstName, before);
+  }
   say_label(writing, run, LabelKind::name, "", experiment);
   writing.commit();
 }
