@@ -301,7 +301,78 @@ class KillCommands : public ::testing::Test {
           kills);
   }
 
+  Checkpoints checkpoints_of_run1() const {
+    Checkpoints of = checkpoints_in(original());
+    std::erase_if(of, [](const auto& entry) { return !entry.first.starts_with("run1"); });
+    return of;
+  }
+  void tag(int kills) {
+    const std::vector<std::string> none, both{"good", "seed-3"};
+    const auto tags = [&] {
+      return Store::open(home(), store::OpenMode::existing)->catalog().resolve("run0").tags;
+    };
+    storm({.name = "tag",
+           .words = {"tag", "run0", "good", "seed-3"},
+           .look =
+               [&] {
+                 expect_all(home());
+                 EXPECT_THAT(tags(), AnyOf(Eq(none), Eq(both)));
+               },
+           .look_at_end = [&] { EXPECT_EQ(tags(), both); }},
+          kills);
+  }
+  void rename(int kills) {
+    storm({.name = "rename",
+           .words = {"rename", "run0", "run9"},
+           .look = [&] { EXPECT_EQ(damage_in(home()), ""); },
+           .look_at_end =
+               [&] {
+                 EXPECT_EQ(flor({"rename", "run9", "run0"}).status, 0);
+                 expect_all(home());
+               },
+           .statuses = {0, 3}},
+          kills);
+  }
+  void remove(int kills) {
+    const Checkpoints all = checkpoints_in(original()), left = checkpoints_of_run1();
+    storm({.name = "rm",
+           .words = {"rm", "run0"},
+           .look =
+               [&] {
+                 EXPECT_EQ(damage_in(home()), "");
+                 EXPECT_THAT(checkpoints_in(home()), AnyOf(Eq(all), Eq(left)));
+               },
+           .look_at_end =
+               [&] {
+                 EXPECT_EQ(checkpoints_in(home()), left);
+                 EXPECT_EQ(flor({"rm", "run0", "--undo"}).status, 0);
+                 expect_all(home());
+               },
+           .statuses = {0, 3}},
+          kills);
+  }
+  void gc_of_removed(int kills) {
+    const auto left = [&] {
+      EXPECT_EQ(damage_in(home()), "");
+      EXPECT_EQ(checkpoints_in(home()), checkpoints_of_run1());
+    };
+    storm({.name = "gc after rm",
+           .words = {"gc"},
+           .prepare = [&] { ASSERT_EQ(flor({"rm", "run0"}).status, 0); },
+           .look = left,
+           .look_at_end =
+               [&] {
+                 left();
+                 EXPECT_EQ(flor({"rm", "run0", "--undo"}).status, 3);
+               }},
+          kills);
+  }
+
   void all(int kills) {
+    tag(kills);
+    rename(kills);
+    remove(kills);
+    gc_of_removed(kills);
     keep(kills);
     gc(kills);
     archive(kills);

@@ -200,7 +200,8 @@ TEST_F(ListTest, KeepsTheOrderOfJsonKeys) {
   EXPECT_THAT(keys,
               ElementsAre("id", "experiment", "origin", "rank", "ranks", "started", "finished",
                           "status", "message", "degraded", "commit", "repository", "directory", "epochs",
-                          "checkpoints", "raw_bytes", "stored_bytes", "arguments", "metrics"));
+                          "checkpoints", "raw_bytes", "stored_bytes", "tags", "note", "arguments",
+                          "metrics"));
 }
 
 TEST_F(ListTest, TellsRunningInterruptedFailedAndDegradedApart) {

@@ -109,6 +109,7 @@ std::vector<std::vector<std::string>> calls(const std::string& url) {
           {"blame", "loss", "linear"},
           {"export", "--format", "csv"},
           {"spool", "linear", url},
+          {"rm", "linear"},
           {"replay", "linear", "--all-versions", "--apply"}};
 }
 

@@ -207,8 +207,19 @@ bool compares(std::string_view comparison, const T& a, const T& b) {
   return a >= b;
 }
 
+/// One word of the field has to match; for != each has to differ.
+bool holds_of_words(const Node& node, const std::vector<std::string>& words) {
+  const auto matches = [&](const std::string& word) {
+    return node.comparison == "~" ? word.find(node.value) != std::string::npos
+                                  : compares(node.comparison, word, node.value);
+  };
+  return node.comparison == "!=" ? std::ranges::all_of(words, matches)
+                                 : std::ranges::any_of(words, matches);
+}
+
 bool holds(const Node& node, const Field& field) {
   if (field.text.empty()) return false;
+  if (!field.words.empty()) return holds_of_words(node, field.words);
   if (node.comparison == "~") return field.text.find(node.value) != std::string::npos;
   if (field.number && node.number) {
     // A number is also equal to the fewer digits that tables show of it.

@@ -138,7 +138,8 @@ void each_listed(const store::Store& store, const ListingPlan& plan, std::int64_
   const store::Catalog& catalog = store.catalog();
   std::size_t left = plan.limit, looked_at = 0, met = 0;
   std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
-  store::RunListing listing{plan.experiment, plan.limit, plan.detail, plan.ranks, {}};
+  store::RunListing listing{plan.experiment, plan.limit, plan.detail, plan.ranks, {},
+                             plan.presence};
   if (!plan.where.empty()) listing.limit = SIZE_MAX;
   bool is_sample = false, is_over = true;
   const auto show = [&](bool many) {

@@ -24,6 +24,7 @@ struct ListingPlan {
   store::RunRanks ranks = store::RunRanks::first;                ///< first: it represents its group
   bool metrics = false, arguments = false;                       ///< read them, too
   store::MetricDetail metric_detail = store::MetricDetail::all;  ///< detail read of metrics
+  store::RunPresence presence = store::RunPresence::there;
   std::size_t sample = 256;  ///< newest runs that show how common matches of `where` are; not 0
 };
 

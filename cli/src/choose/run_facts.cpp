@@ -108,6 +108,12 @@ const std::array kBuiltins = {
     Builtin{"metrics", kLeft, [](const ListedRun& f, std::int64_t) { return metrics_field(f); }},
 };
 
+/// The columns of what users have said, by name; null for any other.
+RunColumn (*label_column(std::string_view name))() {
+  if (name == "tag") return tag_column;
+  return name == "note" ? note_column : nullptr;
+}
+
 enum class Aggregate { last, minimum, maximum, count };
 
 /// The facts of a run that a column which is not built in may show, in this order.
@@ -199,6 +205,7 @@ bool has_any(const ListedRun& facts, const Meaning& meaning) {
 
 [[noreturn]] void unknown_column(std::string_view name, std::span<const ListedRun> runs) {
   std::vector<std::string> known = builtin_column_names();
+  known.insert(known.end(), {"tag", "note"});
   for (const ListedRun& facts : runs) {
     for (const MetricSummary& metric : facts.metrics) known.push_back(metric.name);
     for (const store::Argument& argument : facts.arguments) known.push_back(argument.name);
@@ -249,6 +256,23 @@ std::vector<std::string> builtin_column_names() {
   return names;
 }
 
+RunColumn tag_column() {
+  return {.title = "tag", .field = [](const ListedRun& f, std::int64_t) {
+            Field field = text_field({});
+            for (const std::string& tag : f.run.tags) {
+              field.text += (field.text.empty() ? "" : " ") + tag;
+            }
+            field.words = f.run.tags;
+            return field;
+          }};
+}
+
+RunColumn note_column() {
+  return {.title = "note", .shrinks = true, .field = [](const ListedRun& f, std::int64_t) {
+            return text_field(f.run.note);
+          }};
+}
+
 std::optional<RunColumn> builtin_column(std::string_view name) {
   for (const Builtin& builtin : kBuiltins) {
     if (name != builtin.name) continue;
@@ -261,14 +285,19 @@ std::optional<RunColumn> builtin_column(std::string_view name) {
 RunColumn column_named(std::string_view name) {
   if (auto builtin = builtin_column(name)) return *std::move(builtin);
   RunColumn column{std::string(name), Align::right, false, true, true, {}};
-  column.field = [meaning = meaning_of(name)](const ListedRun& facts, std::int64_t) {
-    return named_field(facts, meaning);
+  if (const auto label = label_column(name)) column = label();
+  column.needs_metrics = column.needs_arguments = true;
+  column.field = [meaning = meaning_of(name), label = std::move(column.field)](
+                     const ListedRun& facts, std::int64_t now_us) {
+    Field field = named_field(facts, meaning);
+    return field.text.empty() && label ? label(facts, now_us) : field;
   };
   return column;
 }
 
 RunColumn find_column(std::string_view name, std::span<const ListedRun> runs) {
   if (auto builtin = builtin_column(name)) return *std::move(builtin);
+  if (label_column(name)) return column_named(name);
   const Meaning meaning = meaning_of(name);
   const bool is_known =
       std::ranges::any_of(runs, [&](const ListedRun& facts) { return has_any(facts, meaning); });
@@ -278,7 +307,7 @@ RunColumn find_column(std::string_view name, std::span<const ListedRun> runs) {
 
 std::optional<store::NumberTest> names_of(std::string_view name) {
   using Of = store::NumberTest::Of;
-  if (builtin_column(name)) return std::nullopt;
+  if (builtin_column(name) || label_column(name)) return std::nullopt;
   const Meaning meaning = meaning_of(name);
   store::NumberTest names;
   if (!meaning.metric.empty()) names.metrics.push_back({meaning.metric, Of::last});

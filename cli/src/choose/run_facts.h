@@ -29,10 +29,11 @@ struct Field {
   std::string text;              ///< empty: the run has no such thing
   std::optional<double> number;  ///< by which it sorts and compares, if it is one
   Tone tone = Tone::plain;
+  std::vector<std::string> words = {};  ///< of a field that has several, each of which compares
 };
 
 /// A column of `flor list`, by name: one of the built-in ones, a metric ("loss", "loss:min",
-/// "metric:loss") or an argument ("lr", "arg:lr").
+/// "metric:loss"), an argument ("lr", "arg:lr"), or what users have said ("tag", "note").
 struct RunColumn {
   std::string title;
   Align align = Align::left;
@@ -42,7 +43,8 @@ struct RunColumn {
 };
 
 /// The column of that name, whether or not a run has it. A name that is a metric of one run and an
-/// argument of another shows of each run what that has; of one that has both, the metric.
+/// argument of another shows of each run what that has; of one that has both, the metric. So do
+/// "tag" and "note", and only of a run without either what users have said of it.
 RunColumn column_named(std::string_view name);
 /// The same, but throws NotFound with the nearest name if none of `runs`, whose facts must be
 /// complete, has it.
@@ -50,6 +52,9 @@ RunColumn find_column(std::string_view name, std::span<const ListedRun> runs);
 /// The metrics and the argument that a column of that name shows, without a range; none for a
 /// built-in column.
 std::optional<store::NumberTest> names_of(std::string_view name);
+/// The column of the tags, or the note, that users have given.
+RunColumn tag_column();
+RunColumn note_column();
 /// The built-in column of that name.
 std::optional<RunColumn> builtin_column(std::string_view name);
 /// Names of the built-in columns, for help and suggestions.

@@ -34,5 +34,9 @@ std::unique_ptr<Command> make_serve();
 std::unique_ptr<Command> make_spool();
 std::unique_ptr<Command> make_fetch();
 std::unique_ptr<Command> make_remote();
+std::unique_ptr<Command> make_tag();
+std::unique_ptr<Command> make_note();
+std::unique_ptr<Command> make_rename();
+std::unique_ptr<Command> make_rm();
 
 }  // namespace flor::cli

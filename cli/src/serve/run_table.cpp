@@ -9,6 +9,7 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -43,6 +44,7 @@ std::string searched_text(const ListedRun& facts) {
   for (const auto& argument : facts.arguments) {
     text += fmt::format(" {}={}", argument.name, argument.value);
   }
+  text += fmt::format(" {} {}", fmt::join(facts.run.tags, " "), facts.run.note);
   return lower(text);
 }
 
@@ -98,6 +100,8 @@ std::vector<std::string> usual_columns(std::span<const ListedRun> runs) {
   std::erase_if(arguments, [&](const auto& name) { return values[name].size() < 2; });
   if (arguments.size() > kUsualArguments) arguments.resize(kUsualArguments);
   std::vector<std::string> names{"run", "experiment", "when", "status", "epochs"};
+  const auto has_tags = [](const ListedRun& facts) { return !facts.run.tags.empty(); };
+  if (std::ranges::any_of(runs, has_tags)) names.insert(names.begin() + 2, "tag");
   for (const std::string& name : arguments) names.push_back("arg:" + name);
   for (const std::string& name : metrics) names.push_back("metric:" + name);
   names.emplace_back("size");
@@ -294,6 +298,7 @@ Json RunTable::columns() {
     columns.push_back({{"name", name}, {"title", title_of(name)}, {"kind", kind_of(name)}});
   };
   for (const std::string& name : builtin_column_names()) put(name);
+  for (const char* label : {"tag", "note"}) put(label);
   for (const std::string& name : arguments) put(name);
   for (const std::string& name : metrics) put(name);
   for (const std::string& name : metrics) {

@@ -62,7 +62,9 @@ Json run_json(const store::Run& run) {
           {"epochs", run.epochs},
           {"checkpoints", run.checkpoints},
           {"raw_bytes", run.raw_bytes},
-          {"stored_bytes", run.stored_bytes}};
+          {"stored_bytes", run.stored_bytes},
+          {"tags", run.tags},
+          {"note", json_text(run.note)}};
 }
 
 Json arguments_json(std::span<const store::Argument> arguments) {

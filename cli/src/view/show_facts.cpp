@@ -50,6 +50,15 @@ std::vector<store::StorageDecision> with_gaps(const ShownRun& shown) {
   return result;
 }
 
+bool is_there(const store::Catalog& catalog, const std::string& key) {
+  try {
+    catalog.resolve(key);
+    return true;
+  } catch (const NotFound&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
@@ -75,6 +84,7 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
           std::move(ranks)};
   shown.decisions = with_gaps(shown);
   shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
+  shown.forks.is_parent_there = !shown.forks.from || is_there(catalog, shown.forks.from->parent);
   return shown;
 }
 

@@ -35,6 +35,7 @@ struct ShownRun {
   struct Forks {
     std::optional<store::Fork> from;  ///< absent: the run was not forked
     std::vector<std::string> keys;    ///< of the runs that were forked from it
+    bool is_parent_there = true;      ///< false: the run that it was forked from was removed
   } forks = {};
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);

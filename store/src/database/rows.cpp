@@ -44,4 +44,40 @@ std::int64_t intern(Connection& connection, const char* table, const char* colum
   return row->integer(0);
 }
 
+void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin) {
+  if (origin.recorded_here()) return;
+  connection("INSERT OR REPLACE INTO origin (run, kind, place, since_us) VALUES (?1, ?2, ?3, ?4)",
+             run, static_cast<std::int64_t>(origin.kind), origin.from, origin.since_us)
+      ->run();
+}
+
+void remember_name(Connection& connection, std::int64_t run) {
+  connection(
+      "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
+      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment "
+      "WHERE "
+      "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
+      "rank_run WHERE rank > 0)",
+      run)
+      ->run();
+}
+
+std::optional<std::string> repository_named_by(Connection& connection, std::int64_t run) {
+  const auto row = connection(
+      "SELECT root FROM repository JOIN run ON root = repository AND used_us = started_us WHERE "
+      "run.id = ?1",
+      run);
+  if (!row->step()) return std::nullopt;
+  return row->text(0);
+}
+
+void name_again(Connection& connection, const std::string& root) {
+  connection("DELETE FROM repository WHERE root = ?1", root)->run();
+  const auto row = connection(
+      "SELECT id FROM run WHERE repository = ?1 AND id NOT IN (SELECT run FROM origin) AND id NOT "
+      "IN (SELECT run FROM rank_run WHERE rank > 0) ORDER BY started_us DESC, id DESC LIMIT 1",
+      root);
+  if (row->step()) remember_name(connection, row->integer(0));
+}
+
 }  // namespace flor::store

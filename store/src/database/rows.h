@@ -7,6 +7,7 @@
 #include <flor/store/catalog.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ std::int64_t intern(Connection& connection, const char* table, const char* colum
 void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin);
 /// Remembers the name of the run as the one last used in its repository.
 void remember_name(Connection& connection, std::int64_t run);
+/// The repository whose last used name is that of the run; nothing if that is another's.
+std::optional<std::string> repository_named_by(Connection& connection, std::int64_t run);
+/// Remembers the name of the latest run there, and none if there is no run any more.
+void name_again(Connection& connection, const std::string& root);
 void insert_build(Connection& connection, std::int64_t run, const RunBuild& build);
 
 }  // namespace flor::store

@@ -506,6 +506,19 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   exact INTEGER NOT NULL
 )sql",
      "STRICT"},
+    // Words of users about runs. Those about a group are at the run that leads it.
+    {"label", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  kind INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  said_us INTEGER NOT NULL,
+  PRIMARY KEY (run, kind, name)
+)sql",
+     "STRICT, WITHOUT ROWID",
+     R"sql(
+CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
+)sql"},
     {"rank_run", R"sql(
   leader INTEGER NOT NULL,
   rank INTEGER NOT NULL,

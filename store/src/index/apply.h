@@ -42,6 +42,7 @@ void apply(Database& database, std::int64_t run, const DiscardEvent& event);
 void apply(Database& database, std::int64_t run, const UndiscardEvent& event);
 void apply(Database& database, std::int64_t run, const CollectedEvent& event);
 void apply(Database& database, std::int64_t run, const ArchivedEvent& event);
+void apply(Database& database, std::int64_t run, const LabelEvent& event);
 
 /// Adds values as `Catalog::add_values` does.
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values);

@@ -313,6 +313,8 @@ class RunReader {
         return apply_one<OriginEvent>(payload);
       case EventKind::merge:
         return apply_one<MergeEvent>(payload);
+      case EventKind::label:
+        return apply_one<LabelEvent>(payload);
       case EventKind::sealed:
         return;
       case EventKind::drop:

@@ -180,4 +180,22 @@ void Writing::commit(bool& uncertain) {
   close_journals();
 }
 
+void drop_run(Database& database, std::int64_t run,
+              const std::function<void(Connection&)>& also) {
+  std::string key;
+  {
+    Writing writing(database);
+    const auto row = writing.connection()("SELECT key FROM run WHERE id = ?1", run);
+    if (!row->step()) return;
+    key = row->text(0);
+    if (also) also(writing.connection());
+    writing.note_drop(run);
+    writing.commit();
+  }
+  database.journals.erase(run);
+  database.said.erase(run);
+  // A new index may be made from journals that were read before this: it must find the drop there.
+  if (!database.may_be_replaced()) remove_run_directory(database.paths, key);
+}
+
 }  // namespace flor::store

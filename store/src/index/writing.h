@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <span>
@@ -99,6 +100,11 @@ void write(Database& database, std::int64_t run, const Event& event) {
   writing.add(run, event);
   writing.commit();
 }
+
+/// Removes the run with all facts about it, and its journals. `also` is called in the same
+/// transaction; nothing happens if it throws.
+void drop_run(Database& database, std::int64_t run,
+              const std::function<void(Connection&)>& also = {});
 
 /// Writes the last event of a run, after the rest that could not be written before. Then the index
 /// has the whole run; if it cannot be written now, the next command enters the rest.

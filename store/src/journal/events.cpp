@@ -433,6 +433,13 @@ void fields(F& f, MergeEvent& event) {
   f(4, event.database);
 }
 template <typename F>
+void fields(F& f, LabelEvent& event) {
+  f(2, event.said_us);
+  f(3, event.kind);
+  f(4, event.name);
+  f(5, event.value);
+}
+template <typename F>
 void fields(F&, DropEvent&) {}
 
 template <typename Event>
@@ -494,6 +501,7 @@ FLOR_EVENT(BuildCommandEvent)
 FLOR_EVENT(OriginEvent)
 FLOR_EVENT(CopyEvent)
 FLOR_EVENT(MergeEvent)
+FLOR_EVENT(LabelEvent)
 FLOR_EVENT(DropEvent)
 #undef FLOR_EVENT
 

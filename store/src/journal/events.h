@@ -59,6 +59,7 @@ enum class EventKind : std::uint16_t {
   copy = 36,
   drop = 37,
   merge = 38,
+  label = 39,
 };
 
 /// Calls `visit(kind, bytes)` for each frame of an event: as many pieces as it takes, and the rest.
@@ -294,6 +295,20 @@ struct MergeEvent {
   static constexpr auto kKind = EventKind::merge;
   RunOrigin origin;                 ///< of the replays
   std::vector<std::byte> database;  ///< as in CopyEvent, of the run as it is elsewhere
+};
+/// A word of a user about a run that is recorded. On disk: append only.
+enum class LabelKind : std::uint8_t {
+  tag = 0,      ///< the name is the tag; the value is empty once it was taken away
+  note = 1,     ///< the value is the text
+  name = 2,  ///< the value is the experiment that the run belongs to; of the name `was`, belonged
+  removed = 3,  ///< the value is empty where the run is there, see `labels.h`
+};
+/// Replaces the label of this kind and name, unless that was said later.
+struct LabelEvent {
+  static constexpr auto kKind = EventKind::label;
+  std::int64_t said_us = 0;
+  LabelKind kind = LabelKind::tag;
+  std::string name, value;
 };
 /// The last one of a sealed journal: it is whole.
 struct SealedEvent {

@@ -15,6 +15,7 @@
 #include "lock/maintenance_lock.h"
 #include "maintain/held_content.h"
 #include "maintain/marks.h"
+#include "maintain/removed_runs.h"
 #include "maintain/seal_journals.h"
 #include "pack/chunk_reader.h"
 #include "pack/pack_rows.h"
@@ -209,9 +210,11 @@ class Collector {
                       "within the last day is left as it is, since another machine may write it",
                       database_.paths.home.string(), held_.why_locks_are_local));
     }
+    if (!dry_run_ && has_room_ && held_.unread.empty()) drop_removed_runs(database_, report_);
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
+      if (dry_run_) leave_out_removed(database_, *connection, marks_, report_);
       marks_.update(*connection);
       marks_.mark_all(held_.rows(*connection));
       find_discarded(*connection);

@@ -18,6 +18,7 @@ struct CollectReport {
   std::int64_t packs_compacted = 0;
   std::int64_t orphans_removed = 0;  ///< files left by killed writers that no row names
   std::int64_t checkpoints = 0;      ///< deleted ones that cannot be brought back any more
+  std::int64_t runs = 0;             ///< removed ones, likewise
   std::int64_t journals_sealed = 0;  ///< of writers that have ended, written anew in less space
   std::uint64_t freed_by_sealing = 0;  ///< bytes, in addition to `freed`
   std::uint64_t bytes_before = 0;    ///< of all packs, on the disk
@@ -33,8 +34,8 @@ inline constexpr double kSparseShare = 0.5;
 /// The same if the user asked for a small store.
 inline constexpr double kTightShare = 0.95;
 
-/// Removes content that nothing refers to, including deleted checkpoints, except those of runs that
-/// a process reads (RunUse). First removes rows of chunks in short transactions; then unlinks packs
+/// Removes content that nothing refers to, including deleted checkpoints and removed runs, except
+/// those of runs that a process reads (RunUse). First removes rows of chunks in short transactions; then unlinks packs
 /// without living chunks, and compacts those of which less than the share `compact_below` is alive.
 /// Safe while others record, replay and read: at every instant, and after a crash at any point,
 /// every checkpoint can be read. `dry_run` changes nothing and reports what would be done.

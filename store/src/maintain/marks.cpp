@@ -11,8 +11,9 @@ namespace flor::store {
 void Marks::update(Connection& connection) {
   load_chunks(connection);
   mark_lists(connection, "SELECT id, chunks FROM checkpoint WHERE id > ?1 ORDER BY id",
-             last_checkpoint_);
-  mark_lists(connection, "SELECT id, chunks FROM object WHERE id > ?1 ORDER BY id", last_object_);
+             checkpoints_left_, last_checkpoint_);
+  mark_lists(connection, "SELECT id, chunks FROM object WHERE id > ?1 ORDER BY id", objects_left_,
+             last_object_);
   if (first_) first_end_ = last_chunk_;
   first_ = false;
 }
@@ -36,10 +37,12 @@ void Marks::load_chunks(Connection& connection) {
   for (std::int64_t id = before + 1; id <= last_chunk_; ++id) mark(static_cast<std::uint32_t>(id));
 }
 
-void Marks::mark_lists(Connection& connection, const char* sql, std::int64_t& last) {
+void Marks::mark_lists(Connection& connection, const char* sql,
+                       const std::set<std::int64_t>& left, std::int64_t& last) {
   const auto rows = connection(sql, last);
   while (rows->step()) {
     last = rows->integer(0);
+    if (left.contains(last)) continue;
     for (const std::uint32_t id : decode_ids(rows->blob(1))) mark(id);
   }
 }

@@ -4,7 +4,9 @@
 #include "database/sqlite.h"
 
 #include <cstdint>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace flor::store {
@@ -17,6 +19,12 @@ class Marks {
   /// that came after it count as alive, listed or not: their writers may be at work.
   void update(Connection& connection);
 
+  /// Counts these rows of checkpoints and objects as gone: before the first `update`.
+  void leave_out(std::set<std::int64_t> checkpoints, std::set<std::int64_t> objects) {
+    checkpoints_left_ = std::move(checkpoints);
+    objects_left_ = std::move(objects);
+  }
+
   /// Marks chunks that are needed without a row of a checkpoint or an object.
   void mark_all(std::span<const std::uint32_t> ids) {
     for (const std::uint32_t id : ids) mark(id);
@@ -28,9 +36,11 @@ class Marks {
 
  private:
   void load_chunks(Connection& connection);
-  void mark_lists(Connection& connection, const char* sql, std::int64_t& last);
+  void mark_lists(Connection& connection, const char* sql, const std::set<std::int64_t>& left,
+                  std::int64_t& last);
   void mark(std::uint32_t id);
 
+  std::set<std::int64_t> checkpoints_left_, objects_left_;
   bool first_ = true;
   std::int64_t last_chunk_ = 0, last_checkpoint_ = 0, last_object_ = 0;
   std::int64_t first_end_ = 0;        ///< last_chunk_ after the first update

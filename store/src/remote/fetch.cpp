@@ -5,6 +5,7 @@
 #include "database/rows.h"
 #include "database/store_impl.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "index/catalog/labels.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/run_image.h"
@@ -418,6 +419,9 @@ class Fetching {
     const auto taken = evaluations_to_take(database_, *run, evaluations);
     store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);
+    if (!only_adds_checkpoints()) {
+      store::take_labels(writing, catalog_.connection(), catalog_.run(), *run);
+    }
     note(writing, *run, takes, origin);
     log(taken);
     writing.commit();

@@ -3,6 +3,7 @@
 #include "base/worker_pool.h"
 #include "database/database.h"
 #include "database/store_impl.h"
+#include "index/catalog/labels.h"
 #include "index/copies/row_copy.h"
 #include "index/refresh.h"
 #include "remote/bucket_check.h"
@@ -168,6 +169,12 @@ class Spooling {
     }
     catalog_.write([&](Connection& to) {
       target_ = store::copy_facts(*connection, run_.id, to, 0, std::nullopt);
+      if (base_.catalog) {
+        store::merge_labels(base_.catalog->connection(), base_.catalog->run(), to, target_);
+      }
+      // A run is removed from one store, not from others.
+      to("DELETE FROM label WHERE kind = ?1", static_cast<std::int64_t>(store::LabelKind::removed))
+          ->run();
       put_evaluations(to, evaluations);
     });
   }

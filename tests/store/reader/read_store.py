@@ -102,9 +102,13 @@ class Run:
             case "drop":
                 facts.clear()
             case "copy" | "merge":  # as a database, which is not read here
-                for key in [key for key in facts if event.event == "copy" and key != ("run",)]:
+                for key in [key for key in facts if event.event == "copy" and key[0] not in ("run", "label")]:
                     del facts[key]
                 facts[event.event, event.time] = SimpleNamespace(origin=event.origin, bytes=len(event.database))
+            case "label":
+                known = facts.get(("label", event.kind, event.name))
+                if not known or (known.said_us, known.value) < (event.said_us, event.value):
+                    facts["label", event.kind, event.name] = event
             case "strategy":
                 facts["strategy",] = event.strategy
             case "replay":

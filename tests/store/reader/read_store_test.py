@@ -37,6 +37,7 @@ TABLES = {
     "execution": "main_loop iteration loop iterations broke seconds",
     "gap": "first last why",
     "iteration": "main_loop iteration seconds record_seconds",
+    "label": "kind name value said_us",
     "main_loop": "ordinal name first_epoch iterations ended broke",
     "resumption": "resumed_us main_loop iteration epoch boundary loop step program_digest",
     "saved": "number name main_loop iteration path epoch step inner ordinal",
@@ -237,7 +238,7 @@ def tell_a_story(home, chance, checkpoint, layout):
         main_loop, iteration, epoch = place()
         loop, step = chance.choice(["train", "train~2", "test"]), chance.randrange(4)
         path = chance.choice(["", loops[main_loop], f"{loops[main_loop]}/{loop}", f"{loops[main_loop]}/{loop}/deep"])
-        match chance.randrange(8):
+        match chance.randrange(9):
             case 0 | 1:
                 of_value = {"epoch": epoch if path else -1, "step": step if "/" in path else -1}
                 journal.say("values", name=chance.choice("ab"), path=path, text=str(number), ordinal=0, type=3, **of_value)
@@ -259,6 +260,9 @@ def tell_a_story(home, chance, checkpoint, layout):
                 names = {"names": [{"key": checkpoint_key(""), "digest": checkpoint.info.digest} for _ in range(6)]}
                 journal.say(chance.choice(["discard", "discard", "undiscard", "collected"]), at_us=number, checkpoints=names)
                 journal.say("gaps", gaps=[{"first": epoch, "last": epoch + step, "why": "full"}])
+            case 8:
+                journal.say("label", said_us=chance.randrange(4), kind=chance.randrange(2), name=chance.choice(["", "x"]),
+                            value=chance.choice(["", "1", "2"]))
             case 7 if chance.randrange(3) == 0:
                 point = {"main_loop": main_loop, "iteration": iteration, "epoch": epoch, "boundary": 1}
                 if chance.randrange(2):

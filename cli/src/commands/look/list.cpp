@@ -43,17 +43,19 @@ std::vector<std::string> split(std::string_view text) {
 class RunRows {
  public:
   /// `known` is where the names of metrics and arguments are looked for; the built-in ones need
-  /// none. A column `rank` follows the experiment if any run has one.
+  /// none. A column `rank` follows the experiment if any run has one, and so do tags.
   RunRows(std::vector<std::string> names, std::span<const ListedRun> known, const char* rank,
           std::int64_t now_us)
       : now_us_(now_us) {
     if (const auto at = std::ranges::find(names, "experiment"); at != names.end()) {
-      rank_column_ = static_cast<std::size_t>(at - names.begin()) + 1;
-      names.insert(at + 1, rank);
+      after_ = static_cast<std::size_t>(at - names.begin()) + 1;
+      shows_tags_ = std::ranges::find(names, "tag") != names.end();
+      names.insert(at + 1, {rank, "tag"});
     }
     std::vector<Table::Column> header;
     for (const std::string& name : names) {
-      columns_.push_back(find_column(name, known));
+      const bool unasked = after_ && columns_.size() == *after_ + 1;
+      columns_.push_back(unasked ? tag_column() : find_column(name, known));
       header.push_back({columns_.back().title, columns_.back().align, columns_.back().shrinks});
     }
     table_.emplace(std::move(header));
@@ -63,6 +65,7 @@ class RunRows {
 
   void add(const ListedRun& facts) {
     ranked_ = ranked_ || facts.run.start.rank;
+    tagged_ = tagged_ || !facts.run.tags.empty();
     for (const RunColumn& column : columns_) {
       const Field field = column.field(facts, now_us_);
       table_->add(field.text.empty() ? "-" : field.text, field.tone);
@@ -72,15 +75,17 @@ class RunRows {
   bool empty() const { return table_->empty(); }
 
   void print(Context& context) {
-    if (!ranked_ && rank_column_) table_->hide(*rank_column_);
+    if (!ranked_ && after_) table_->hide(*after_);
+    if ((!tagged_ || shows_tags_) && after_) table_->hide(*after_ + 1);
     table_->print(context.out(), context.style());
   }
 
  private:
   std::int64_t now_us_;
   std::vector<RunColumn> columns_;
-  std::optional<std::size_t> rank_column_;
-  bool ranked_ = false;
+  std::optional<std::size_t> after_;  ///< the column of ranks; that of tags follows it
+  bool ranked_ = false, tagged_ = false;
+  bool shows_tags_ = false;  ///< in a column that was asked for
   std::optional<Table> table_;
 };
 
@@ -91,14 +96,16 @@ class List final : public Command {
   std::string_view summary() const override { return "list experiments and runs, newest first"; }
   std::string_view lesson() const override {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
-directory, message, metrics, rank, ranks, the name of any metric (its last value; loss:min, loss:max
-and loss:count are known too) and of any argument. metric:x and arg:x say which of two is meant.
+directory, message, metrics, rank, ranks, tag, note, the name of any metric (its last value;
+loss:min, loss:max and loss:count are known too) and of any argument. metric:x and arg:x say which
+of two is meant.
 
 Examples:
   flor list                                   every run
   flor list linear -n 5                       the last five of one experiment
   flor list -c lr,loss:min --sort loss:min    which learning rate did best
   flor list -c +lr --where 'lr>=0.01 and (accuracy:max>0.9 or not status=finished)'
+  flor list -c +note --where tag=good         runs that flor tag called good, with their notes
   flor show $(flor list -q -n 1)              the newest run in full
 )";
   }
@@ -116,6 +123,7 @@ Examples:
     syntax.flag("-q,--quiet", quiet_, "print ids only, for scripts");
     syntax.flag("--ranks", ranks_, "show a line for each rank of a group, instead of one for all");
     syntax.flag("--experiments", experiments_, "show one line an experiment");
+    syntax.flag("--removed", removed_, "show the runs that flor rm has removed, and no others");
     syntax.other_name("-e", "use --experiments");
   }
   int run(Context& context) override;
@@ -139,10 +147,11 @@ Examples:
   std::vector<std::string> where_;
   std::optional<std::uint64_t> limit_;
   bool all_ = false, reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
+  bool removed_ = false;
 };
 
 void List::require_experiment(const store::Catalog& catalog) const {
-  if (experiment_.empty()) return;
+  if (experiment_.empty() || removed_) return;
   const std::vector<std::string> known = catalog.experiments();
   if (std::ranges::find(known, experiment_) != known.end()) return;
   std::string hint = did_you_mean(experiment_, known);
@@ -200,7 +209,8 @@ ListingPlan List::plan(Context& context) const {
           .ranks = ranks_ ? store::RunRanks::all : store::RunRanks::first,
           .metrics = metrics,
           .arguments = arguments,
-          .metric_detail = metric_detail};
+          .metric_detail = metric_detail,
+          .presence = removed_ ? store::RunPresence::removed : store::RunPresence::there};
 }
 
 void List::order(std::vector<ListedRun>& runs, std::int64_t now_us) const {
@@ -267,6 +277,7 @@ RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
 
 void List::say_nothing_found(Context& context) const {
   if (limit_ == 0) return;
+  if (removed_) return context.note("no run is removed, or the last flor gc has freed it");
   const bool is_empty = context.catalog().count_runs(experiment_, 1) == 0;
   context.note(is_empty || where_.empty() ? kNoRuns : "no run meets the conditions");
 }

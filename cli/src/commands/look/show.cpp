@@ -95,8 +95,10 @@ std::string resumptions_text(Context& context, const ShownRun& shown) {
 std::string fork_text(const ShownRun& shown) {
   if (!shown.forks.from) return {};
   const std::int64_t last = shown.forks.from->epoch - 1;
-  return fmt::format("{}@{}, of which {} {} copied", printable(shown.forks.from->parent.substr(0, 8)), last,
-                     detail::print_epochs({0, last + 1}), last == 0 ? "is" : "are");
+  return fmt::format("{}@{}, of which {} {} copied{}",
+                     printable(shown.forks.from->parent.substr(0, 8)), last,
+                     detail::print_epochs({0, last + 1}), last == 0 ? "is" : "are",
+                     shown.forks.is_parent_there ? "" : ", and which was removed since");
 }
 
 std::string forks_text(const ShownRun& shown) {
@@ -205,6 +207,8 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
     table.add(text, tone);
   };
   row("status", status_text(run), status_tone(run));
+  row("tags", fmt::format("{}", fmt::join(run.tags, " ")), Tone::strong);
+  row("note", run.note);
   row("rank", ranks_text(shown));
   row("because", run.message);
   for (const store::Gap& gap : shown.gaps) {

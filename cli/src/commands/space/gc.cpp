@@ -75,6 +75,10 @@ void Gc::print_text(Context& context, const CollectReport& report) const {
     out.write(fmt::format("sealed {}, which frees {}\n", plural(report.journals_sealed, "journal"),
                           bytes(report.freed_by_sealing)));
   }
+  if (report.runs > 0) {
+    out.write(fmt::format("{} cannot be brought back {}\n", plural(report.runs, "removed run"),
+                          dry_run_ ? "then" : "any more"));
+  }
   if (report.checkpoints > 0) {
     out.write(fmt::format("{} cannot be brought back {}\n",
                           plural(report.checkpoints, "deleted checkpoint"),
@@ -101,6 +105,7 @@ void Gc::print_json(Context& context, const store::Store& opened,
   result["journals_sealed"] = report.journals_sealed;
   result["freed_by_sealing_bytes"] = report.freed_by_sealing;
   result["checkpoints"] = report.checkpoints;
+  result["runs"] = report.runs;
   result["bytes_before"] = report.bytes_before;
   result["freed_bytes"] = report.freed;
   result["kept_garbage_bytes"] = report.kept_garbage;

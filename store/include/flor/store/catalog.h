@@ -89,6 +89,8 @@ struct Run {
   std::int64_t checkpoints = 0;    ///< stored ones
   std::uint64_t raw_bytes = 0;     ///< of all checkpoints
   std::uint64_t stored_bytes = 0;  ///< added to the packs by this run
+  std::vector<std::string> tags = {};  ///< given by users, sorted; of a group those of rank 0
+  std::string note = {};               ///< likewise
 };
 
 /// How much of each run `Catalog::runs` returns.
@@ -105,6 +107,12 @@ enum class RunRanks {
   first,  ///< one of a group: rank 0's, or the lowest that is left
 };
 
+/// Whether runs are meant that users have removed and garbage collection has not dropped yet.
+enum class RunPresence {
+  there,    ///< those that were not removed
+  removed,  ///< only the others
+};
+
 /// Which runs `Catalog::each_run` reads, newest first, and how much of each.
 struct RunListing {
   std::string_view experiment = {};  ///< empty: of all
@@ -113,6 +121,7 @@ struct RunListing {
   RunRanks ranks = RunRanks::all;
   /// Only those of these ids, which are in falling order.
   std::optional<std::span<const std::int64_t>> among = {};
+  RunPresence presence = RunPresence::there;
 };
 
 /// The values are on disk: append only.
@@ -537,7 +546,8 @@ class Catalog {
   std::vector<std::string> outputs(std::string_view repository,
                                    std::string_view program) const;  ///< sorted by bytes
 
-  // Reading. Unknown ids give empty results.
+  // Reading. Unknown ids give empty results. Removed runs are left out where runs are listed, and
+  // found by their id, or with their group.
   std::vector<std::string> experiments() const;
   /// Newest first; of one experiment, or of all if `experiment` is empty.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
@@ -554,7 +564,7 @@ class Catalog {
   /// key. A name never means a rank but the first of a group, and a fetched run only where no other
   /// has the name; a key means the run that has it.
   /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
-  Run resolve(std::string_view spec) const;
+  Run resolve(std::string_view spec, RunPresence presence = RunPresence::there) const;
   /// The fetched runs that `spec` would mean as well, were there not others of that name; newest
   /// absent where the program did not state it
   std::vector<Run> passed_over(std::string_view spec) const;

@@ -1,5 +1,6 @@
 // Catalog: runs that continue from a boundary in the record of another one.
 #include "database/database.h"
+#include "index/catalog/labels.h"
 #include "index/copies/run_image.h"
 #include "index/placing.h"
 #include "index/writing.h"
@@ -50,7 +51,8 @@ std::vector<std::string> Catalog::forks_of(std::string_view key) const {
   const Lock lock(database_->mutex);
   std::vector<std::string> keys;
   const auto rows = database_->connection(
-      "SELECT run.key FROM fork JOIN run ON run.id = fork.run WHERE parent = ?1 ORDER BY run.id",
+      "SELECT run.key FROM fork JOIN run ON run.id = fork.run WHERE parent = ?1 AND run.id NOT IN "
+      FLOR_REMOVED_RUNS "ORDER BY run.id",
       key);
   while (rows->step()) keys.push_back(rows->text(0));
   return keys;

@@ -3,6 +3,7 @@
 #include "database/database.h"
 #include "database/rows.h"
 #include "file/random.h"
+#include "index/catalog/labels.h"
 #include "index/refresh.h"
 #include "index/values/metric_rows.h"
 #include "index/writing.h"
@@ -28,12 +29,16 @@ using Lock = std::lock_guard<std::recursive_mutex>;
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
   "run.raw_bytes, run.stored_bytes, rank_run.leader, rank_run.rank, rank_run.world, "     \
-  "origin.kind, origin.place, origin.since_us "
+  "origin.kind, origin.place, origin.since_us, "                                          \
+  "(SELECT group_concat(name, ' ') FROM label WHERE label.run = coalesce(leader.id, "     \
+  "run.id) AND kind = 0 AND value <> ''), "                                               \
+  "(SELECT value FROM label WHERE label.run = coalesce(leader.id, run.id) AND kind = 1) "
 #define FLOR_RUN_START \
   ", run.repository, run.program, run.program_digest, run.command, run.environment "
-#define FLOR_RUN_TABLES                                         \
-  "FROM run JOIN experiment ON experiment.id = run.experiment " \
-  "LEFT JOIN rank_run ON rank_run.run = run.id LEFT JOIN origin ON origin.run = run.id "
+#define FLOR_RUN_TABLES                                                                  \
+  "FROM run JOIN experiment ON experiment.id = run.experiment "                          \
+  "LEFT JOIN rank_run ON rank_run.run = run.id LEFT JOIN origin ON origin.run = run.id " \
+  "LEFT JOIN run AS leader ON leader.id = rank_run.leader "
 #define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_START FLOR_RUN_TABLES
 
 /// Selects only the first existing rank of a group.
@@ -80,12 +85,13 @@ class RunReader {
     if (!row.is_null(14))
       run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
     read_origin(row, run.origin);
+    read_labels(row, run);
     if (detail_ == RunDetail::all) {
-      run.start.repository = row.text_view(20);
-      run.start.program = row.text_view(21);
-      run.start.program_digest = row.text_view(22);
-      run.start.command = command(row.text_view(23));
-      run.start.environment = environment(row.integer(24));
+      run.start.repository = row.text_view(22);
+      run.start.program = row.text_view(23);
+      run.start.program_digest = row.text_view(24);
+      run.start.command = command(row.text_view(25));
+      run.start.environment = environment(row.integer(26));
     } else {
       clear_details(run.start);
     }
@@ -105,6 +111,19 @@ class RunReader {
                                                  : RunOrigin::Kind::fetched;
     origin.from = row.is_null(18) ? std::string_view() : row.text_view(18);
     origin.since_us = row.is_null(19) ? 0 : row.integer(19);
+  }
+
+  static void read_labels(const Query& row, Run& run) {
+    run.tags.clear();
+    run.note.clear();
+    std::string_view tags = row.is_null(20) ? std::string_view() : row.text_view(20);
+    while (!tags.empty()) {
+      const std::string_view tag = tags.substr(0, tags.find(' '));
+      run.tags.emplace_back(tag);
+      tags.remove_prefix(std::min(tag.size() + 1, tags.size()));
+    }
+    std::ranges::sort(run.tags);
+    if (!row.is_null(21)) run.note = row.text_view(21);
   }
 
   static void clear_details(NewRun& start) {
@@ -197,7 +216,8 @@ enum class Meant {
 /// Tries the forms in which a run can be named, one after the other.
 class Resolver {
  public:
-  Resolver(Database& database, std::string_view spec) : database_(database), spec_(spec) {}
+  Resolver(Database& database, std::string_view spec, RunPresence presence)
+      : database_(database), spec_(spec), presence_(presence) {}
 
   /// Runs that were not fetched come first in every form, and a key before the name of a fetched
   /// run: a user who names a run elsewhere must not be able to choose what a name means here.
@@ -209,6 +229,11 @@ class Resolver {
       if (auto run = by_version()) return *run;
       if (auto run = by_key()) return *run;
     }
+    if (presence_ == RunPresence::removed) {
+      throw NotFound(fmt::format(
+          "no run '{}' was removed, or `flor gc` has freed it: see `flor list --removed`", spec_));
+    }
+    say_if_removed();
     throw NotFound(fmt::format(
         "there is no run or experiment '{}': {}", spec_,
         begins_a_key() ? fmt::format("an id takes at least its first {} digits", kPrefixMin)
@@ -234,7 +259,24 @@ class Resolver {
 
   std::string meant() const {
     const int fetched = meant_ == Meant::fetched ? 1 : 0;
-    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND ", fetched);
+    return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND {}AND ", fetched, is_present());
+  }
+  std::string is_present() const {
+    return presence_ == RunPresence::there ? "run.id NOT IN " FLOR_REMOVED_RUNS
+                                           : "run.id IN " FLOR_REMOVED_RUNS;
+  }
+
+  /// Throws NotFound with the way back if only a removed run is called so.
+  void say_if_removed() {
+    std::optional<Run> removed;
+    try {
+      removed = Resolver(database_, spec_, RunPresence::removed).resolve();
+    } catch (const Error&) {
+      return;
+    }
+    throw NotFound(fmt::format("run {} ({}) was removed: `flor rm {} --undo` brings it back",
+                               removed->key.substr(0, 8), removed->start.experiment,
+                               removed->key.substr(0, 8)));
   }
 
   /// The experiment of this name, if it has a run that is meant.
@@ -335,9 +377,10 @@ class Resolver {
       return std::nullopt;
     }
     const std::string end = prefix_end(prefix);
-    auto runs = read_runs(
-        database_, FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 ORDER BY run.key LIMIT 4",
-        prefix, end);
+    auto runs = read_runs(database_,
+                          FLOR_RUN_COLUMNS "WHERE run.key >= ?1 AND run.key < ?2 AND " +
+                              is_present() + "ORDER BY run.key LIMIT 4",
+                          prefix, end);
     if (runs.size() > 1) {
       std::vector<std::string> keys;
       for (const Run& run : runs) keys.push_back(run.key);
@@ -369,6 +412,7 @@ class Resolver {
 
   Database& database_;
   std::string_view spec_;
+  RunPresence presence_;
   Meant meant_ = Meant::ours;
 };
 
@@ -400,26 +444,8 @@ std::string_view to_string(RunState state) {
   return "unknown";
 }
 
-void put_origin(Connection& connection, std::int64_t run, const RunOrigin& origin) {
-  if (origin.recorded_here()) return;
-  connection("INSERT OR REPLACE INTO origin (run, kind, place, since_us) VALUES (?1, ?2, ?3, ?4)",
-             run, static_cast<std::int64_t>(origin.kind), origin.from, origin.since_us)
-      ->run();
-}
-
 Catalog::Catalog(std::shared_ptr<Database> database) : database_(std::move(database)) {}
 Catalog::~Catalog() = default;
-
-void remember_name(Connection& connection, std::int64_t run) {
-  connection(
-      "INSERT OR REPLACE INTO repository (root, experiment, used_us) SELECT repository, "
-      "experiment.name, started_us FROM run JOIN experiment ON experiment.id = run.experiment "
-      "WHERE "
-      "run.id = ?1 AND run.id NOT IN (SELECT run FROM origin) AND run.id NOT IN (SELECT run FROM "
-      "rank_run WHERE rank > 0)",
-      run)
-      ->run();
-}
 
 namespace {
 
@@ -458,6 +484,7 @@ std::int64_t apply_run(Database& database, const RunEvent& event) {
     add_rank(connection, id, {leader != 0 ? leader : id, run.rank->rank, run.rank->world});
   }
   remember_name(connection, id);
+  if (run.rank) take_name_of_group(connection, id);
   return id;
 }
 
@@ -492,7 +519,9 @@ void apply(Database& database, std::int64_t run, const DropEvent&) {
       ->run();
   connection("DELETE FROM fetched_result WHERE run = (SELECT key FROM run WHERE id = ?1)", run)
       ->run();
+  const std::optional<std::string> root = repository_named_by(connection, run);
   connection("DELETE FROM run WHERE id = ?1", run)->run();
+  if (root) name_again(connection, *root);
   if (connection("SELECT 1 FROM absent_object LIMIT 1")->step()) {
     connection(
         "DELETE FROM absent_object WHERE lower(hex(digest)) NOT IN (SELECT value FROM value "
@@ -504,17 +533,7 @@ void apply(Database& database, std::int64_t run, const DropEvent&) {
   database.series.clear();
 }
 
-void Catalog::drop_run(std::int64_t run) {
-  Writing writing(*database_);
-  const std::string key = key_of(writing.connection(), run);
-  if (key.empty()) return;
-  writing.note_drop(run);
-  writing.commit();
-  database_->journals.erase(run);
-  database_->said.erase(run);
-  // A new index may be made from journals that were read before this: it must find the drop there.
-  if (!database_->may_be_replaced()) remove_run_directory(database_->paths, key);
-}
+void Catalog::drop_run(std::int64_t run) { store::drop_run(*database_, run); }
 
 void apply(Database& database, std::int64_t run, const EndEvent& event) {
   database
@@ -567,7 +586,9 @@ std::optional<std::string> Catalog::last_name(std::string_view repository) const
 std::vector<std::string> Catalog::experiments() const {
   const Lock lock(database_->mutex);
   std::vector<std::string> names;
-  const auto rows = database_->connection("SELECT name FROM experiment ORDER BY name");
+  const auto rows = database_->connection(
+      "SELECT name FROM experiment WHERE EXISTS (SELECT 1 FROM run WHERE run.experiment = "
+      "experiment.id AND run.id NOT IN " FLOR_REMOVED_RUNS ") ORDER BY name");
   while (rows->step()) names.push_back(rows->text(0));
   return names;
 }
@@ -576,9 +597,10 @@ std::size_t Catalog::count_runs(std::string_view experiment, std::size_t most) c
   const Lock lock(database_->mutex);
   const auto row = database_->connection(
       experiment.empty()
-          ? "SELECT count(*) FROM (SELECT 1 FROM run LIMIT ?1)"
+          ? "SELECT count(*) FROM (SELECT 1 FROM run WHERE id NOT IN " FLOR_REMOVED_RUNS
+            "LIMIT ?1)"
           : "SELECT count(*) FROM (SELECT 1 FROM run WHERE experiment = (SELECT id FROM experiment "
-            "WHERE name = ?2) LIMIT ?1)");
+            "WHERE name = ?2) AND id NOT IN " FLOR_REMOVED_RUNS "LIMIT ?1)");
   row->bind(1, rows_of(most));
   if (!experiment.empty()) row->bind(2, experiment);
   row->step();
@@ -600,6 +622,9 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
       if (!visit()) left = 0;
     }
   };
+  const std::string chosen = fmt::format(
+      "run.id {} " FLOR_REMOVED_RUNS "AND (?1 OR " FLOR_FIRST_RANK ") ",
+      listing.presence == RunPresence::there ? "NOT IN" : "IN");
   if (listing.among) {
     // An unfinished statement keeps all reads at one state of the catalog.
     const auto moment = database_->connection("SELECT 1 FROM run");
@@ -607,18 +632,16 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
     for (const std::int64_t id : *listing.among) {
       if (left == 0) return;
       visit_rows(*database_->connection(
-          columns + "WHERE run.id = ?1 AND (?2 = '' OR experiment.name = ?2) AND (?3 OR "
-                    FLOR_FIRST_RANK ")",
-          id, listing.experiment, all));
+          columns + "WHERE run.id = ?2 AND (?3 = '' OR experiment.name = ?3) AND " + chosen, all,
+          id, listing.experiment));
     }
   } else if (listing.experiment.empty()) {
     visit_rows(*database_->connection(
-        columns + "WHERE ?2 OR " FLOR_FIRST_RANK "ORDER BY run.id DESC LIMIT ?1",
-        rows_of(listing.limit), all));
+        columns + "WHERE " + chosen + "ORDER BY run.id DESC LIMIT ?2", all, rows_of(listing.limit)));
   } else {
-    visit_rows(*database_->connection(columns + "WHERE experiment.name = ?1 AND (?3 OR "
-                                      FLOR_FIRST_RANK ") ORDER BY run.id DESC LIMIT ?2",
-                                      listing.experiment, rows_of(listing.limit), all));
+    visit_rows(*database_->connection(
+        columns + "WHERE experiment.name = ?2 AND " + chosen + "ORDER BY run.id DESC LIMIT ?3", all,
+        listing.experiment, rows_of(listing.limit)));
   }
 }
 
@@ -645,14 +668,14 @@ std::optional<Run> Catalog::run(std::int64_t id) const {
   return read_run(*database_, FLOR_RUN_COLUMNS "WHERE run.id = ?1", id);
 }
 
-Run Catalog::resolve(std::string_view spec) const {
+Run Catalog::resolve(std::string_view spec, RunPresence presence) const {
   const Lock lock(database_->mutex);
-  return Resolver(*database_, spec).resolve();
+  return Resolver(*database_, spec, presence).resolve();
 }
 
 std::vector<Run> Catalog::passed_over(std::string_view spec) const {
   const Lock lock(database_->mutex);
-  return Resolver(*database_, spec).passed_over();
+  return Resolver(*database_, spec, RunPresence::there).passed_over();
 }
 
 }  // namespace flor::store

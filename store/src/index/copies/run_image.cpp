@@ -414,7 +414,7 @@ void drop_empty_tables(Connection& image) {
         "journal", "apart", "strategy", "saved", "score", "restoring", "replay_question",
         "replayed", "answer", "claimed_answer", "fetched_replay", "build_command", "output",
         "rank_run", "rank_launch", "fetched_result", "job_result", "job", "evaluator",
-        "evaluation_log", "repository", "foreign_chunk"}) {
+        "evaluation_log", "repository", "foreign_chunk", "label"}) {
     if (image(fmt::format("SELECT 1 FROM {} LIMIT 1", table))->step()) continue;
     image(fmt::format("DROP TABLE {}", table))->run();
   }
@@ -441,7 +441,8 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
                         .epoch = fork.epoch,
                         .boundary = true});
     put_start(to, run, start, build);
-    for (const char* table : {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
+    for (const char* table :
+         {"replay", "replay_key", "apart", "resumption", "recording", "fork", "label"}) {
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);

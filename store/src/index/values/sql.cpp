@@ -3,6 +3,7 @@
 #include "database/database.h"
 #include "database/store_impl.h"
 #include "database/values/every_value.h"
+#include "index/catalog/labels.h"
 
 #include <flor/store/error.h>
 
@@ -20,21 +21,29 @@ namespace {
 constexpr const char* kViews = R"sql(
 CREATE TEMP VIEW runs AS
   SELECT run.key AS run, experiment.name AS experiment,
-         strftime('%Y-%m-%dT%H:%M:%SZ', started_us / 1000000, 'unixepoch') AS started,
-         strftime('%Y-%m-%dT%H:%M:%SZ', finished_us / 1000000, 'unixepoch') AS finished,
-         (finished_us - started_us) / 1e6 AS seconds,
-         CASE WHEN finished_us IS NULL
+         strftime('%Y-%m-%dT%H:%M:%SZ', run.started_us / 1000000, 'unixepoch') AS started,
+         strftime('%Y-%m-%dT%H:%M:%SZ', run.finished_us / 1000000, 'unixepoch') AS finished,
+         (run.finished_us - run.started_us) / 1e6 AS seconds,
+         CASE WHEN run.finished_us IS NULL
               THEN CASE WHEN flor_is_running(run.key) THEN 'running' ELSE 'interrupted' END
-              WHEN failed THEN 'failed' ELSE 'finished' END AS status,
-         message, degraded, version, repository, directory, epochs, checkpoints, raw_bytes,
-         stored_bytes
-  FROM run JOIN experiment ON experiment.id = run.experiment;
+              WHEN run.failed THEN 'failed' ELSE 'finished' END AS status,
+         run.message, run.degraded, run.version, run.repository, run.directory, run.epochs,
+         run.checkpoints, run.raw_bytes, run.stored_bytes,
+         (SELECT group_concat(name, ' ') FROM label WHERE label.run = coalesce(leader.id, run.id)
+          AND kind = 0 AND value <> '') AS tags,
+         (SELECT value FROM label WHERE label.run = coalesce(leader.id, run.id) AND kind = 1
+          AND value <> '') AS note
+  FROM run JOIN experiment ON experiment.id = run.experiment
+           LEFT JOIN rank_run ON rank_run.run = run.id
+           LEFT JOIN run AS leader ON leader.id = rank_run.leader
+  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
 CREATE TEMP VIEW arguments AS
   SELECT run.key AS run, experiment.name AS experiment, argument.name AS argument,
          CASE argument.type WHEN 'int' THEN CAST(value AS INTEGER)
                             WHEN 'real' THEN CAST(value AS REAL) ELSE value END AS value
   FROM argument JOIN run ON run.id = argument.run
-                JOIN experiment ON experiment.id = run.experiment;
+                JOIN experiment ON experiment.id = run.experiment
+  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
 CREATE TEMP VIEW metrics AS
   SELECT run.key AS run, experiment.name AS experiment, metric.name AS metric,
          CASE metric.type WHEN 0 THEN 'boolean' WHEN 1 THEN 'integer' WHEN 2 THEN 'real'
@@ -43,7 +52,7 @@ CREATE TEMP VIEW metrics AS
          count, CASE WHEN typeof(last) = 'blob' THEN NULL ELSE last END AS last,
          minimum, maximum, recorded = 0 AS hindsight
   FROM metric JOIN run ON run.id = metric.run JOIN experiment ON experiment.id = run.experiment
-  WHERE count > 0;
+  WHERE count > 0 AND run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
 CREATE TEMP VIEW points AS
   SELECT run.key AS run, experiment.name AS experiment, series.name AS metric,
          series.path AS loop, logged.epoch, logged.step, logged.inner, logged.ordinal,
@@ -55,12 +64,13 @@ CREATE TEMP VIEW points AS
   FROM run JOIN experiment ON experiment.id = run.experiment
            JOIN series ON series.run = run.id JOIN every_value AS logged ON logged.series = series.id
            LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
-  WHERE logged.type <= 2 AND NOT EXISTS
+  WHERE logged.type <= 2 AND run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql( AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
 CREATE TEMP VIEW logged AS
   SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
          value.ordinal, value.replay, value.type, value.value
-  FROM run JOIN series ON series.run = run.id JOIN every_value AS value ON value.series = series.id;
+  FROM run JOIN series ON series.run = run.id JOIN every_value AS value ON value.series = series.id
+  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
 )sql";
 
 constexpr int kInstructionsBetweenStops = 5000;
@@ -127,6 +137,10 @@ struct SqlSession::Impl {
     sqlite3_create_function(database, "flor_is_running", 1, SQLITE_UTF8,
                             const_cast<Database*>(&store), is_running, nullptr, nullptr);
     sqlite3_create_module(database, "every_value", &every_value_module(), reader.get());
+    if (!has_table(*reader, "label")) {  // an older catalog that cannot be written
+      sqlite3_exec(database, "CREATE TEMP TABLE label (run, kind, name, value, said_us)", nullptr,
+                   nullptr, nullptr);
+    }
     if (sqlite3_exec(database, kViews, nullptr, nullptr, nullptr) != SQLITE_OK) {
       throw Damaged(fmt::format("the catalog {} lacks tables ({}): run `flor fsck`",
                                 store.paths.catalog().string(), sqlite3_errmsg(database)));

@@ -179,10 +179,12 @@ class Comparison {
   Cut cut_;
 };
 
-// The run itself, as it was started.
+// The run itself, as it was started: under the name that it had before it was renamed.
 const Facts kRunStart = {
     "the run",
-    "SELECT 0, name, started_us, version, repository, directory, program, "
+    "SELECT 0, coalesce((SELECT value FROM label WHERE label.run IN (run.id, (SELECT leader FROM "
+    "rank_run WHERE rank_run.run = run.id)) AND kind = 2 AND label.name = 'was'), "
+    "experiment.name), started_us, version, repository, directory, program, "
     "program_digest, command, json FROM run JOIN experiment ON experiment.id = "
     "experiment JOIN environment ON environment.id = environment WHERE run.id = ?1",
     1,

@@ -102,8 +102,10 @@ class RunView {
         h('li', {}, plural(run.epochs, 'epoch')),
         h('li', {}, `${plural(run.checkpoints, 'checkpoint')}, ${bytes(run.stored_bytes)} of ${bytes(run.raw_bytes)}`),
         run.commit ? h('li', {title: run.commit}, 'commit ', h('code', {}, run.commit.slice(0, 8))) : null,
+        run.tags.length ? h('li', {}, 'tags ', h('strong', {}, run.tags.join(' '))) : null,
         run.ranks > 1 ? h('li', {}, `rank ${run.rank} of ${run.ranks}`) : null,
         run.origin.kind === 'recorded' ? null : h('li', {}, `${run.origin.kind} from `, h('code', {}, run.origin.from), ' ', ago(run.origin.since))),
+      run.note ? h('p.remark', {}, run.note) : null,
       run.message ? h('p.remark', {}, run.message) : null,
       run.degraded ? h('p.remark', {}, `The store could not be written for a while: ${run.degraded}.`) : null,
       run.resume_with ? h('p.remark', {}, 'It can be resumed: ', h('code', {}, run.resume_with)) : null);

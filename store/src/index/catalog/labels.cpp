@@ -1,0 +1,243 @@
+#include "index/catalog/labels.h"
+
+#include "database/manifest.h"
+#include "database/rows.h"
+#include "database/store_impl.h"
+#include "index/copies/replay_merge.h"
+#include "index/writing.h"
+
+#include <flor/store/error.h>
+#include <flor/store/store.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace flor::store {
+namespace {
+
+/// Name of the label that keeps the name under which a renamed run was recorded.
+constexpr std::string_view kFirstName = "was";
+
+void put_label(Connection& connection, std::int64_t run, const LabelEvent& label) {
+  connection(
+      "INSERT INTO label (run, kind, name, value, said_us) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT "
+      "DO UPDATE SET value = excluded.value, said_us = excluded.said_us WHERE excluded.said_us > "
+      "said_us OR (excluded.said_us = said_us AND excluded.value > value)",
+      run, static_cast<std::int64_t>(label.kind), label.name, label.value, label.said_us)
+      ->run();
+}
+
+/// The runs that have the labels of this one.
+std::vector<std::int64_t> labelled_runs(Connection& connection, std::int64_t run) {
+  std::vector<std::int64_t> ranks;
+  const auto rows = connection(
+      "SELECT run, run = leader FROM rank_run WHERE leader = (SELECT leader FROM rank_run WHERE "
+      "run = ?1) ORDER BY rank",
+      run);
+  while (rows->step()) {
+    if (rows->integer(1) != 0) return {rows->integer(0)};
+    ranks.push_back(rows->integer(0));
+  }
+  if (ranks.empty()) ranks.push_back(run);
+  return ranks;
+}
+
+/// A value that is not empty, of the first run that has the labels.
+bool has_label(Connection& connection, std::int64_t run, LabelKind kind, std::string_view name) {
+  return connection(
+             "SELECT 1 FROM label WHERE run = ?1 AND kind = ?2 AND name = ?3 AND value <> ''", run,
+             static_cast<std::int64_t>(kind), name)
+      ->step();
+}
+
+/// Tags stand in conditions, and beside each other in tables.
+void check_tag(const std::string& tag) {
+  constexpr std::string_view kSpecial = "<>=!~()'\",;|";
+  const bool plain = std::ranges::none_of(tag, [&](unsigned char c) {
+    return c <= ' ' || c == 0x7F || kSpecial.find(static_cast<char>(c)) != kSpecial.npos;
+  });
+  const bool keyword = tag == "and" || tag == "or" || tag == "not";
+  if (!tag.empty() && tag.size() <= kTagBytesMax && plain && !keyword) return;
+  throw UsageError(fmt::format(
+      "{} is no tag: a tag is one word of at most {} bytes without blanks, quotes, brackets and "
+      "<>=!~,;|, as in flor tag RUN good",
+      tag.size() > kTagBytesMax ? "a text so long" : fmt::format("'{}'", tag), kTagBytesMax));
+}
+
+void check_known(Connection& connection, std::int64_t run) {
+  if (connection("SELECT 1 FROM run WHERE id = ?1", run)->step()) return;
+  throw NotFound("the run is not in the store any more: `flor list` shows what there is");
+}
+
+/// Moves a run to an experiment, and forgets the one before with its last run.
+void move_to(Connection& connection, std::int64_t run, std::string_view experiment) {
+  const std::int64_t id = intern(connection, "experiment", "name", experiment);
+  std::int64_t before = 0;
+  {
+    const auto row = connection("SELECT experiment FROM run WHERE id = ?1", run);
+    if (row->step()) before = row->integer(0);
+  }
+  if (before == id) return;
+  connection("UPDATE run SET experiment = ?2 WHERE id = ?1", run, id)->run();
+  connection(
+      "DELETE FROM experiment WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM run WHERE experiment = "
+      "?1)",
+      before)
+      ->run();
+}
+
+/// Moves the run, and those that it leads, to the experiment that its label names.
+void settle_name(Connection& connection, std::int64_t run) {
+  std::string name;
+  {
+    const auto row =
+        connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2 AND name = ''", run,
+                   static_cast<std::int64_t>(LabelKind::name));
+    if (!row->step() || row->text_view(0).empty()) return;
+    name = row->text(0);
+  }
+  std::vector<std::int64_t> runs{run};
+  {
+    const auto rows = connection("SELECT run FROM rank_run WHERE leader = ?1 AND run <> ?1", run);
+    while (rows->step()) runs.push_back(rows->integer(0));
+  }
+  for (const std::int64_t one : runs) move_to(connection, one, name);
+}
+
+}  // namespace
+
+void say_label(Writing& writing, std::int64_t run, LabelKind kind, std::string_view name,
+               std::string_view value) {
+  for (const std::int64_t labelled : labelled_runs(writing.connection(), run)) {
+    std::int64_t said_us = now_us();
+    {
+      const auto last = writing.connection()(
+          "SELECT said_us FROM label WHERE run = ?1 AND kind = ?2 AND name = ?3", labelled,
+          static_cast<std::int64_t>(kind), name);
+      if (last->step()) said_us = std::max(said_us, last->integer(0) + 1);
+    }
+    writing.add(labelled, LabelEvent{.said_us = said_us,
+                                     .kind = kind,
+                                     .name = std::string(name),
+                                     .value = std::string(value)});
+  }
+}
+
+std::string label_of(Connection& connection, std::int64_t run, LabelKind kind) {
+  const auto row =
+      connection("SELECT value FROM label WHERE run = ?1 AND kind = ?2 AND name = ''",
+                 labelled_runs(connection, run).front(), static_cast<std::int64_t>(kind));
+  return row->step() ? row->text(0) : std::string();
+}
+
+void apply(Database& database, std::int64_t run, const LabelEvent& event) {
+  put_label(database.connection, run, event);
+  if (event.kind == LabelKind::name) settle_name(database.connection, run);
+}
+
+void take_name_of_group(Connection& connection, std::int64_t run) {
+  const std::int64_t labelled = labelled_runs(connection, run).front();
+  if (labelled != run) settle_name(connection, labelled);
+}
+
+void rename_run(Store& store, std::int64_t run, std::string_view experiment) {
+  if (experiment.empty() || experiment.size() > kNameBytesMax || experiment.front() == '-') {
+    throw UsageError(fmt::format(
+        "a name of an experiment has 1 to {} bytes and begins with no dash, as in --flor NAME",
+        kNameBytesMax));
+  }
+  Database& database = *store.impl().database;
+  std::vector<RunLock> locks;
+  {
+    const std::lock_guard lock(database.mutex);
+    check_known(database.connection, run);
+    const auto rows = database.connection(
+        "SELECT key FROM run WHERE id = ?1 OR id IN (SELECT run FROM rank_run WHERE leader = "
+        "(SELECT leader FROM rank_run WHERE run = ?1))",
+        run);
+    while (rows->step()) {
+      auto own = store.lock_run(rows->text_view(0));
+      if (!own) {
+        throw Busy(fmt::format("run {} is being recorded, and keeps its name until it has ended",
+                               rows->text(0).substr(0, 8)));
+      }
+      locks.push_back(*std::move(own));
+    }
+  }
+  Writing writing(database);
+  // By the first name another store recognizes the run.
+  const std::int64_t labelled = labelled_runs(writing.connection(), run).front();
+  if (!has_label(writing.connection(), labelled, LabelKind::name, kFirstName)) {
+    const auto row = writing.connection()(
+        "SELECT name FROM experiment JOIN run ON run.experiment = experiment.id WHERE run.id = ?1",
+        labelled);
+    const std::string before = row->step() ? row->text(0) : std::string();
+    say_label(writing, run, LabelKind::name, kFirstName, before);
+  }
+  say_label(writing, run, LabelKind::name, "", experiment);
+  writing.commit();
+}
+
+void change_tags(Store& store, std::int64_t run, std::span<const std::string> added,
+                 std::span<const std::string> gone) {
+  std::ranges::for_each(added, check_tag);
+  Writing writing(*store.impl().database);
+  Connection& connection = writing.connection();
+  check_known(connection, run);
+  const std::int64_t labelled = labelled_runs(connection, run).front();
+  for (const std::string& tag : gone) {
+    if (!has_label(connection, labelled, LabelKind::tag, tag)) {
+      throw NotFound(fmt::format("the run has no tag '{}': `flor tag RUN` shows what it has", tag));
+    }
+    say_label(writing, run, LabelKind::tag, tag, "");
+  }
+  for (const std::string& tag : added) {
+    if (!has_label(connection, labelled, LabelKind::tag, tag)) {
+      say_label(writing, run, LabelKind::tag, tag, "1");
+    }
+  }
+  const auto count = connection(
+      "SELECT count(*) FROM label WHERE run = ?1 AND kind = 0 AND value <> ''", labelled);
+  if (count->step() && count->integer(0) > static_cast<std::int64_t>(kTagsMax)) {
+    throw UsageError(fmt::format("a run has at most {} tags: take some away with --remove TAG",
+                                 kTagsMax));
+  }
+  writing.commit();
+}
+
+void set_note(Store& store, std::int64_t run, std::string_view text) {
+  if (text.size() > kNoteBytesMax) {
+    throw UsageError(fmt::format("a note has at most {} bytes, and this one has {}", kNoteBytesMax,
+                                 text.size()));
+  }
+  Writing writing(*store.impl().database);
+  check_known(writing.connection(), run);
+  say_label(writing, run, LabelKind::note, "", text);
+  writing.commit();
+}
+
+void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  if (!has_table(from, "label")) return;
+  const auto rows =
+      from("SELECT kind, name, value, said_us FROM label WHERE run = ?1 ORDER BY kind, name", run);
+  while (rows->step()) {
+    put_label(to, target,
+              {.said_us = rows->integer(3),
+               .kind = static_cast<LabelKind>(rows->integer(0)),
+               .name = rows->text(1),
+               .value = rows->text(2)});
+  }
+  settle_name(to, target);
+  take_name_of_group(to, target);
+}
+
+void take_labels(Writing& writing, Connection& from, std::int64_t run, std::int64_t target) {
+  Connection& to = writing.connection();
+  if (!is_of_here(to, target)) merge_labels(from, run, to, target);
+  if (label_of(to, target, LabelKind::removed).empty()) return;
+  say_label(writing, target, LabelKind::removed, "", "");
+}
+
+}  // namespace flor::store
