@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 /// Work, in seconds, that is sent ahead to each seat, and the most jobs: a file takes a while to be
 /// seen on the other machine.
-constexpr double kAhead = 0.5;
-constexpr double kMostAhead = 16;
+constexpr double kAheadOfSeat = 0.5;
+constexpr double kMostAheadOfSeat = 16;
 /// A job that has lost so many seats is taken to be the cause.
 constexpr int kMostLosses = 3;
 /// How often in a row all seats may be gone before one was ready.
@@ -209,7 +209,8 @@ void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
 
 std::size_t ClusterGroup::ahead() const {
   if (!mean_seconds_) return 0;
-  return static_cast<std::size_t>(kAhead / std::max(*mean_seconds_, kAhead / kMostAhead));
+  return static_cast<std::size_t>(kAheadOfSeat /
+                                  std::max(*mean_seconds_, kAheadOfSeat / kMostAheadOfSeat));
 }
 
 std::size_t ClusterGroup::wanted() const {
