@@ -4,10 +4,12 @@ that does, which then runs as `python3 SCRIPT WORDS` runs it. FLOR_TEST_COLD_STA
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import types
 
+MOST_SECONDS = 110  # a program may take
 
 
 class WarmPython:
@@ -35,6 +37,7 @@ def become(request):
         opened = os.open(name, flags)
         os.dup2(opened, number)
         os.close(opened)
+    signal.alarm(MOST_SECONDS)  # ends a program that hangs
     random.seed()  # two processes draw different numbers
     sys.modules["numpy"].random.seed()
     os.chdir(request["directory"])

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from warm_start import WarmPython
+from warm_start import MOST_SECONDS, WarmPython
 
 PROGRAMS = pathlib.Path(__file__).with_name("programs")
 QUIETLY = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
@@ -64,7 +64,7 @@ class Workbench(unittest.TestCase):
     def run_words(self, words, status=0, **options):
         done = subprocess.run([str(word) for word in words], cwd=options.pop("cwd", self.repository),
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=110, **options)
+                              timeout=MOST_SECONDS, **options)
         if status is not None:
             self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
