@@ -1,5 +1,5 @@
-// The parts of a recording, each by itself: what waits for the store, saved checkpoints, arguments, and
-// the way to where a run was interrupted.
+// The parts of a recording, each by itself: what waits for the store, saved checkpoints, arguments,
+// and the way to where a run was interrupted.
 #include "record/row_writer.h"
 #include "record/run_arguments.h"
 #include "record/saved_checkpoints.h"
@@ -63,10 +63,9 @@ class RowWriterTest : public RecordedRun {
   RowWriter rows_{store_,
                   run_,
                   {.flush_journal = [this] { ++flushed_; },
-                   .write_content =
-                       [](const LoggedContent&) -> std::string {
-                         throw std::runtime_error("the disk is full");
-                       }}};
+                   .write_content = [](const LoggedContent&) -> std::string {
+                     throw std::runtime_error("the disk is full");
+                   }}};
 };
 
 TEST_F(RowWriterTest, WhatIsAddedIsDurableOnceItWasFlushed) {

@@ -141,8 +141,7 @@ void prepare_small_flushes(const fs::path& home) {
 const Work kWorks[] = {
     {"gc", prepare_garbage, [](Store& store, const fs::path&) { collect(store, false, 0.95); },
      [](const Store& store) { expect_whole(store, "second", 2, kSteps - 2); }},
-    {"sealing", prepare_small_flushes,
-     [](Store& store, const fs::path&) { collect(store, false); },
+    {"sealing", prepare_small_flushes, [](Store& store, const fs::path&) { collect(store, false); },
      [](const Store& store) {
        const Run run = store.catalog().resolve("chatty");
        EXPECT_EQ(store.catalog().values({.run = run.id}).size(), 60u);

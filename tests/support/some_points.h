@@ -1,5 +1,5 @@
-// Points at which a fault strikes, and other cases of which there are many: in a short suite some of
-// them, others each time.
+// Points at which a fault strikes, and other cases of which there are many: in a short suite some
+// of them, others each time.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::vector<T> some_of(const std::vector<T>& all, std::size_t count) {
   return some;
 }
 
-/// Counts 1, 2, ... for `every_point`. Else every point up to `dense`, and then one of each `spread`, at
-/// random.
+/// Counts 1, 2, ... for `every_point`. Else every point up to `dense`, and then one of each
+/// `spread`, at random.
 class SomePoints {
  public:
   SomePoints(int dense, int spread)

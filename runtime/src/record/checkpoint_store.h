@@ -1,5 +1,5 @@
-// Checkpoints from the snapshot to the packs, on the background thread: each with all that was logged
-// before it; where the store fails, the latest boundary waits and the others are gaps.
+// Checkpoints from the snapshot to the packs, on the background thread: each with all that was
+// logged before it; where the store fails, the latest boundary waits and the others are gaps.
 #pragma once
 
 #include "record/group_member.h"
@@ -107,9 +107,9 @@ class CheckpointStore {
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
   /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
   std::unique_ptr<store::CheckpointWriter> step_writer_;
-  std::vector<store::CheckpointKey> steps_;      // stored ones, the last one last
-  std::optional<TakenCheckpoint> held_;          // a boundary that could not be stored yet
-  std::vector<TakenCheckpoint> held_entries_;    // of that boundary or of one that is stored
+  std::vector<store::CheckpointKey> steps_;    // stored ones, the last one last
+  std::optional<TakenCheckpoint> held_;        // a boundary that could not be stored yet
+  std::vector<TakenCheckpoint> held_entries_;  // of that boundary or of one that is stored
 };
 
 }  // namespace flor::detail

@@ -54,8 +54,8 @@ std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& wh
     // Inside an iteration the next update is near, and no stretch begins that would wait for it.
     const bool inside = whose.key.kind == step || whose.key.kind == saved;
     const bool overlap = overlap_.allowed() && !inside;
-    TakenSnapshot taken = snapshotter_.take(parts_.registry, attached, overlap,
-                                            overlap && overlap_.untouched());
+    TakenSnapshot taken =
+        snapshotter_.take(parts_.registry, attached, overlap, overlap && overlap_.untouched());
     prepare_buffers(taken);
     if (extra) taken.snapshot.items.push_back(*std::move(extra));
     return taken;

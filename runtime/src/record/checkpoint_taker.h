@@ -19,8 +19,9 @@
 
 namespace flor::detail {
 
-/// Takes snapshots and hands them on, and speeds up the writer that is late. Belongs to the thread of
-/// the training, but where it says otherwise. Nothing here throws: what cannot be taken is a gap.
+/// Takes snapshots and hands them on, and speeds up the writer that is late. Belongs to the thread
+/// of the training, but where it says otherwise. Nothing here throws: what cannot be taken is a
+/// gap.
 class CheckpointTaker {
  public:
   struct Parts {

@@ -11,8 +11,8 @@
 namespace flor::detail {
 
 void GroupMember::begin(store::Store& store, const store::Run& run, const std::string& launch,
-                        const std::string& commit,
-                        const std::optional<store::ResumePoint>& point, Schedule& schedule) {
+                        const std::string& commit, const std::optional<store::ResumePoint>& point,
+                        Schedule& schedule) {
   if (!ranks_) return;
   store::Catalog& catalog = store.catalog();
   const std::int64_t group = run.start.rank->group;

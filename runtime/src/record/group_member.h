@@ -1,4 +1,5 @@
-// Recording as one of several ranks: what they decide together, and what the first one stores for all.
+// Recording as one of several ranks: what they decide together, and what the first one stores for
+// all.
 #pragma once
 
 #include "ranks/first_rank.h"
@@ -38,9 +39,9 @@ class GroupMember {
   const std::optional<Ranks>& ranks() const { return ranks_; }
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
 
-  /// Called when the run is in the catalog and locked. Rank 0 lets the others begin by it; they have
-  /// been let. `commit`: the sources of all ranks; `point`: where the group resumes. From then on
-  /// `schedule` stores what all ranks agree to store.
+  /// Called when the run is in the catalog and locked. Rank 0 lets the others begin by it; they
+  /// have been let. `commit`: the sources of all ranks; `point`: where the group resumes. From then
+  /// on `schedule` stores what all ranks agree to store.
   void begin(store::Store& store, const store::Run& run, const std::string& launch,
              const std::string& commit, const std::optional<store::ResumePoint>& point,
              Schedule& schedule);
@@ -48,7 +49,8 @@ class GroupMember {
   /// It is time to end, because of a signal to this process or to another rank. Asked once a step
   /// and once an epoch, which all ranks count alike.
   bool is_called_away();
-  /// Whether the checkpoint after this iteration is forced, in all ranks or in none. `own`: in this.
+  /// Whether the checkpoint after this iteration is forced, in all ranks or in none. `own`: in
+  /// this.
   bool forces(std::int64_t main_loop, std::int64_t iteration, bool own);
   /// Tells the others whether the budget of this rank is spent.
   void set_spent(bool spent);

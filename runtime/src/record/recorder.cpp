@@ -101,9 +101,10 @@ Recorder::Recorder(Flags flags)
     if (!lock_) throw Busy(fmt::format("run {} is being recorded", resumed->key.substr(0, 8)));
     // The process before may have written something since the store was opened.
     if (!catalog.follow()) {
-      throw Busy(fmt::format("run {} cannot be resumed while the catalog of {} cannot be written: "
-                             "wait for the process that holds it, or make room, and try again",
-                             resumed->key.substr(0, 8), store_->home().string()));
+      throw Busy(
+          fmt::format("run {} cannot be resumed while the catalog of {} cannot be written: "
+                      "wait for the process that holds it, or make room, and try again",
+                      resumed->key.substr(0, 8), store_->home().string()));
     }
     refuse_changed(*resumed, arguments_.take(catalog, *resumed, flags_));
   } else {
@@ -152,10 +153,9 @@ Recorder::Recorder(Flags flags)
 }
 
 void Recorder::announce() const {
-  say(Level::result,
-      fmt::format("recording {}{} as run {}{}; {}", run_.start.experiment,
-                  flags_.name.empty() ? ", the name used last here," : "", run_.key.substr(0, 8),
-                  forked_, how_to_follow()));
+  say(Level::result, fmt::format("recording {}{} as run {}{}; {}", run_.start.experiment,
+                                 flags_.name.empty() ? ", the name used last here," : "",
+                                 run_.key.substr(0, 8), forked_, how_to_follow()));
 }
 
 std::string Recorder::how_to_follow() const {
@@ -195,7 +195,8 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
   if (take_forced({.main_loop = frame.ordinal, .iteration = 0, .loop = {}})) taken_boundary_ = 0;
   begin_stretch({}, Edge::iteration);
   put_main_loop(frame, false, false);
-  if (group_.is_called_away()) preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
+  if (group_.is_called_away())
+    preempt(nullptr, fmt::format("the beginning of loop {}", frame.name));
   return {};
 }
 
@@ -311,11 +312,11 @@ void Recorder::end_main(Frame& frame, LoopEnd how) {
 
 void Recorder::put_main_loop(const Frame& frame, bool ended, bool broke) {
   rows_.progress().put(store::MainLoop{.ordinal = frame.ordinal,
-                                .name = frame.component,
-                                .first_epoch = frame.first_epoch,
-                                .iterations = frame.index,
-                                .ended = ended,
-                                .broke = broke});
+                                       .name = frame.component,
+                                       .first_epoch = frame.first_epoch,
+                                       .iterations = frame.index,
+                                       .ended = ended,
+                                       .broke = broke});
 }
 
 void Recorder::put_schedule() {
@@ -418,11 +419,13 @@ void Recorder::end_run(bool failed, const std::string& message) noexcept {
   write_rest();
   try {
     rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
-      if (!failed) catalog.drop_checkpoints(run_.id, checkpoints_.steps());  // the run is not resumed any more
+      if (!failed)
+        catalog.drop_checkpoints(run_.id, checkpoints_.steps());  // the run is not resumed any more
       catalog.finish_run(run_.id, now_us(), failed, message, rest);
     });
     end_is_written_ = true;
-    if (!failed) checkpoints_.delete_others(/*at_end=*/true);  // the last one ranks like the others now
+    if (!failed)
+      checkpoints_.delete_others(/*at_end=*/true);  // the last one ranks like the others now
     report(failed);
   } catch (const std::exception& error) {
     say(Level::error,
@@ -507,13 +510,17 @@ void Recorder::forget_in_child() noexcept {
   if (lock_) lock_->forget_in_child();
 }
 
-void Recorder::take_entry(const Frame& nested) {
-  taker_.take_entry({.key = {.kind = store::CheckpointKind::loop_end,
-                             .main_loop = main_frame().ordinal,
-                             .iteration = main_frame().index,
-                             .loop = entry_name(nested.component)},
-                     .epoch = epochs_},
-                    nested.settings.attached);
+void Recorder::take_entry(const Frame& nested) noexcept {
+  try {
+    taker_.take_entry({.key = {.kind = store::CheckpointKind::loop_end,
+                               .main_loop = main_frame().ordinal,
+                               .iteration = main_frame().index,
+                               .loop = entry_name(nested.component)},
+                       .epoch = epochs_},
+                      nested.settings.attached);
+  } catch (const std::exception& error) {  // no memory for its name
+    rows_.trouble(RowWriter::Part::content, error.what());
+  }
 }
 
 bool Recorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,

@@ -79,7 +79,7 @@ class Recorder : public Runtime {
                    std::optional<store::SnapshotItem> extra = {});
   /// A stretch of the program begins, see Overlap.
   void begin_stretch(std::string_view nested, Edge edge);
-  void take_entry(const Frame& nested);
+  void take_entry(const Frame& nested) noexcept;
   void complete_iteration(Frame& frame);
   void put_main_loop(const Frame& frame, bool ended, bool broke);
   void flush_outputs() noexcept;
@@ -149,13 +149,12 @@ class Recorder : public Runtime {
   std::optional<RecordedOutputs> outputs_;  // background thread; none without git
   std::optional<SourcePacking> packing_;    // of the rank that committed the sources
   GroupMember group_;
-  RowWriter rows_{store_,
-                  run_,
-                  {.flush_journal = [this] { flush_journal(); },
-                   .write_content =
-                       [this](const LoggedContent& logged) {
-                         return checkpoints_.write_content(logged);
-                       }}};
+  RowWriter rows_{
+      store_,
+      run_,
+      {.flush_journal = [this] { flush_journal(); },
+       .write_content =
+           [this](const LoggedContent& logged) { return checkpoints_.write_content(logged); }}};
   SavedCheckpoints saved_;
   CheckpointStore checkpoints_{{.store = store_,
                                 .run = run_,

@@ -143,8 +143,8 @@ void Recorder::begin_fork(const ForkPoint& from, const store::NewRun& run,
   if (!flags_.check) {
     check.why_not = "--flor_check none";
   } else if (!others.empty()) {
-    check.why_not = fmt::format("it does not compute what run {} computed",
-                                from.parent.key.substr(0, 8));
+    check.why_not =
+        fmt::format("it does not compute what run {} computed", from.parent.key.substr(0, 8));
   } else if (!exact) {
     check.why_not = fmt::format("run {} itself was forked or resumed with changes",
                                 from.parent.key.substr(0, 8));
@@ -171,10 +171,11 @@ void Recorder::bring_back_carried(const store::Run& run, const store::ResumePoin
   if (carried.lost.empty() && !has_beginning) carried.lost = std::exchange(carried.visited, {});
   if (!carried.lost.empty()) {
     throw Error(
-        fmt::format("not {}: {} carries {} from one iteration to later code, and no checkpoint of run "
-                    "{} holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
-                    "or go on without it: the same command with --flor_check none",
-                    how, loop, carried.lost, run.key.substr(0, 8)),
+        fmt::format(
+            "not {}: {} carries {} from one iteration to later code, and no checkpoint of run "
+            "{} holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
+            "or go on without it: the same command with --flor_check none",
+            how, loop, carried.lost, run.key.substr(0, 8)),
         ExitStatus::differs);
   }
   if (carried.visited.empty() || rehearsal.first == 0) return;
@@ -322,10 +323,9 @@ void Recorder::conclude_check() {
   if (check.passed()) return say(Level::result, "checked: " + check.outcome());
   const std::string key = run_.key.substr(0, 8);
   const std::string suspects = print_suspects();
-  const std::string message =
-      fmt::format("not resumed: epoch {} computed again is not what was recorded: {}{}",
-                  check.epoch(), check.difference(),
-                  suspects.empty() ? "" : "; most likely because of " + suspects);
+  const std::string message = fmt::format(
+      "not resumed: epoch {} computed again is not what was recorded: {}{}", check.epoch(),
+      check.difference(), suspects.empty() ? "" : "; most likely because of " + suspects);
   say(Level::error,
       fmt::format("{}; register with flor::checkpoints what the loop changes and begin a new run, "
                   "or go on with run {} all the same: --flor_resume --flor_check none",

@@ -89,9 +89,8 @@ void RowWriter::flush_values() noexcept {
   write([this](store::Catalog& catalog) {
     const bool wrote = updates_.flush(catalog);
     return values_.flush([&](std::span<const store::Value> values) {
-             catalog.add_values(run_.id, values);
-           }) ||
-           wrote;
+      catalog.add_values(run_.id, values);
+    }) || wrote;
   });
   next_flush_ = values_.size() + ValueOutbox::kAtOnce;
 }

@@ -1,5 +1,5 @@
-// Values, updates and progress of a run on their way to its journal. They wait where the store fails; a gap
-// of the run is where they could not wait.
+// Values, updates and progress of a run on their way to its journal. They wait where the store
+// fails; a gap of the run is where they could not wait.
 #pragma once
 
 #include "base/outage.h"
@@ -55,8 +55,8 @@ class RowWriter {
   /// Adds a value. Where `content` is not null the value becomes the reference of that.
   void add(store::Value value, LoggedContent* content);
   void flush_values() noexcept;
-  /// True when all that was logged before is durable, if that is possible now. `must`: tried although
-  /// the store did not work a moment ago.
+  /// True when all that was logged before is durable, if that is possible now. `must`: tried
+  /// although the store did not work a moment ago.
   bool make_durable(bool must) noexcept;
   /// Writes the values that were logged until then first, or the progress waits with them: an epoch
   /// that counts as complete has its values. True: something was written. Throws what the catalog
@@ -73,8 +73,8 @@ class RowWriter {
   bool is_ending() const { return ending_; }
   /// After the last try: what waits for its content, or to be updated, is missing.
   void give_up_rest() noexcept;
-  /// Writes the end of the run, in one transaction with the rest: without that a run never counts as
-  /// finished. Values are given up, with a message, if they alone prevent that. Throws what the
+  /// Writes the end of the run, in one transaction with the rest: without that a run never counts
+  /// as finished. Values are given up, with a message, if they alone prevent that. Throws what the
   /// catalog throws.
   void write_end(const End& end);
 

@@ -25,7 +25,7 @@ bool same_argument(const store::Argument& recorded, const std::string& text) {
 }  // namespace
 
 std::vector<ChangedArgument> RunArguments::take(const store::Catalog& catalog,
-                                               const store::Run& run, Flags& flags) {
+                                                const store::Run& run, Flags& flags) {
   for (store::Argument& argument : catalog.arguments(run.id)) {
     recorded_[argument.name] = std::move(argument);
   }

@@ -21,8 +21,8 @@ class RunArguments {
  public:
   /// Takes the arguments of an earlier run, but for those that --kwargs gives otherwise now: these
   /// are returned. The arguments of its first start stay in force, also those the program had not
-  /// read yet: they are added to `flags.kwargs`, and its rules for checkpoints to `flags` where those
-  /// have none.
+  /// read yet: they are added to `flags.kwargs`, and its rules for checkpoints to `flags` where
+  /// those have none.
   std::vector<ChangedArgument> take(const store::Catalog& catalog, const store::Run& run,
                                     Flags& flags);
   /// The value that was recorded, or else given; nothing: the program's own is the one.

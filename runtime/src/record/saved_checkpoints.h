@@ -13,8 +13,8 @@
 
 namespace flor::detail {
 
-/// Names and numbers of saved checkpoints, and which checkpoints stay. Has no lock: the functions of
-/// the training are called by its thread, the others by the background thread.
+/// Names and numbers of saved checkpoints, and which checkpoints stay. Has no lock: the functions
+/// of the training are called by its thread, the others by the background thread.
 class SavedCheckpoints {
  public:
   // On the thread of the training.
@@ -24,7 +24,8 @@ class SavedCheckpoints {
   void know(std::map<std::string, store::SavedCheckpoint> recorded);
   /// The name of the checkpoint that was saved at this place before; empty if there was none.
   std::string recorded_name(const std::string& place) const;
-  /// Enters the number of the checkpoint that is saved now, and its name, which may be empty so far.
+  /// Enters the number of the checkpoint that is saved now, and its name, which may be empty so
+  /// far.
   void identify(store::SavedCheckpoint& saved, const std::string& place);
 
   // On the background thread.

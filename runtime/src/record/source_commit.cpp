@@ -44,9 +44,8 @@ void leave_secrets_out(BuildRecipe& recipe) {
   std::erase_if(recipe.cache, [&](const CacheVariable& variable) {
     return is_secret(variable.name, variable.value);
   });
-  std::erase_if(recipe.environment, [&](const auto& variable) {
-    return is_secret(variable.first, variable.second);
-  });
+  std::erase_if(recipe.environment,
+                [&](const auto& variable) { return is_secret(variable.first, variable.second); });
   recipe.flags = store::masked(recipe.flags);
 }
 

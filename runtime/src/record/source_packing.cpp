@@ -21,11 +21,10 @@ void pack(const std::filesystem::path& root, const std::stop_token& stop) {
   try {
     auto repository = git::Repository::discover(root);
     if (!repository) return;
-    const std::size_t packed = repository->pack_branch(
-        git::kShadowBranch, [&] { return !stop.stop_requested(); });
+    const std::size_t packed =
+        repository->pack_branch(git::kShadowBranch, [&] { return !stop.stop_requested(); });
     if (packed > 0) {
-      say(Level::info, fmt::format("{} objects of {} were packed", packed,
-                                   git::kShadowBranch));
+      say(Level::info, fmt::format("{} objects of {} were packed", packed, git::kShadowBranch));
     }
   } catch (const std::exception& error) {
     say(Level::info, fmt::format("{} was not packed: {}", git::kShadowBranch, error.what()));
@@ -36,9 +35,8 @@ void pack(const std::filesystem::path& root, const std::stop_token& stop) {
 
 SourcePacking::SourcePacking(std::filesystem::path work_tree) {
   git::keep_ready();
-  thread_ = std::jthread([root = std::move(work_tree)](const std::stop_token& stop) {
-    pack(root, stop);
-  });
+  thread_ = std::jthread(
+      [root = std::move(work_tree)](const std::stop_token& stop) { pack(root, stop); });
 }
 
 }  // namespace flor::detail

@@ -30,9 +30,9 @@ bool RecordedWay::compare(store::Value& value, const LoggedContent* content) {
   if (same_value(before->second, now)) return true;
   if (difference_.empty()) {
     difference_ = fmt::format("{} at {}: {}", value.name, print_place(value.place),
-                             content ? "its content is another"
-                                     : fmt::format("recorded {}, now {}",
-                                                   print_value(before->second), print_value(now)));
+                              content ? "its content is another"
+                                      : fmt::format("recorded {}, now {}",
+                                                    print_value(before->second), print_value(now)));
   }
   value = before->second;
   return false;
