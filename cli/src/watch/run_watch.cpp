@@ -1,5 +1,6 @@
 #include "watch/run_watch.h"
 
+#include "index/catalog/labels.h"
 #include "watch/directory_watch.h"
 
 #include <flor/store/error.h>
@@ -88,6 +89,11 @@ void RunWatch::step(const std::function<void(Found)>& hand_over) {
     running += static_cast<std::size_t>(store::running(*store_, scope.what));
   }
   if (!store_->catalog().follow()) running = std::max<std::size_t>(running, 1);
+  // A run that came back, or from another experiment, has checkpoints from before.
+  if (const std::int64_t mark = store::membership_mark(*store_); mark != membership_) {
+    membership_ = mark;
+    for (Scope& scope : scopes_) scope.after = 0;
+  }
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     Scope& scope = scopes_[i];
     for (const auto& named : store::named_checkpoints(*store_, scope.what, scope.after)) {

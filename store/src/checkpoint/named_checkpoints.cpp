@@ -2,6 +2,7 @@
 #include "database/store_impl.h"
 #include "file/home_files.h"
 #include "index/catalog/checkpoint_rows.h"
+#include "index/catalog/labels.h"
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
@@ -62,6 +63,14 @@ std::optional<NamedCheckpoint> find_in(Connection& connection, const char* table
   return rows->step() ? read_named(*rows) : std::nullopt;
 }
 
+void check_present(Connection& connection, std::string_view key) {
+  const auto row =
+      connection("SELECT 1 FROM run WHERE key = ?1 AND " FLOR_IS_REMOVED("run.id"), key);
+  if (!row->step()) return;
+  throw NotFound(fmt::format("run {0} was removed: `flor rm {0} --undo` brings it back",
+                             key.substr(0, 8)));
+}
+
 void touch(const std::filesystem::path& path) {
   ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
@@ -76,8 +85,8 @@ std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const Checkpo
       "SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
       "LEFT JOIN rank_run ON rank_run.run = run.id "
       "WHERE point.id > ?1 AND point.kind IN (0, 3) AND "
-      "((?2 = '' AND run.key = ?3) OR (experiment.name = ?2 AND coalesce(rank, 0) = 0)) "
-      "ORDER BY point.id",
+      "((?2 = '' AND run.key = ?3) OR (experiment.name = ?2 AND coalesce(rank, 0) = 0)) AND NOT "
+      FLOR_IS_REMOVED("run.id") "ORDER BY point.id",
       after, scope.experiment, scope.run);
   std::vector<NamedCheckpoint> all;
   while (rows->step()) {
@@ -95,6 +104,7 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
   const ReadTransaction transaction(database.connection);
+  check_present(database.connection, key);
   if (auto named = find_in(database.connection, "checkpoint", key, place)) return *named;
   // `collected_us`: see `collect`.
   if (auto named = find_in(database.connection,
@@ -110,7 +120,8 @@ std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& co
   const Lock lock(database.mutex);
   const auto rows =
       database.connection("SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
-                          "WHERE point.digest = ?1 AND point.kind IN (0, 3) ORDER BY point.id DESC",
+                          "WHERE point.digest = ?1 AND point.kind IN (0, 3) AND NOT " FLOR_IS_REMOVED(
+                              "run.id") "ORDER BY point.id DESC",
                           content);
   while (rows->step()) {
     if (auto named = read_named(*rows)) return named;

@@ -31,16 +31,17 @@ struct CheckpointScope {
   std::string run = {};    ///< key
 };
 
-/// Those that were committed after the checkpoint with the id `after`, in that order. Thread-safe,
-/// like the functions below.
+/// Those that were committed after the checkpoint with the id `after`, in that order; none of a run
+/// that was removed. Thread-safe, like the functions below.
 std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const CheckpointScope& scope,
                                                std::int64_t after = 0);
 
 /// By its reference; also one that was deleted, as long as its content was not collected. Throws
-/// NotFound with the reason if there is none.
+/// NotFound with the reason if there is none, or if its run was removed.
 NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference);
 
-/// The newest named checkpoint with this content, of any run; deleted ones do not count.
+/// The newest named checkpoint with this content, of any run; deleted ones and those of
+/// removed runs do not count.
 std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& content);
 
 /// How many runs of the scope are being recorded.

@@ -1,7 +1,9 @@
 // usage: follows every checkpoint to the records that it needs, and finds which ones are shared.
 #include "database/manifest.h"
+#include "database/open_file.h"
 #include "database/store_impl.h"
 #include "file/home_files.h"
+#include "index/catalog/labels.h"
 #include "maintain/usage.h"
 #include "retention/chunk_sizes.h"
 
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace flor::store {
@@ -101,6 +104,18 @@ std::vector<Usage> usage_by(Connection& connection, Owners& owners, const char* 
 
 }  // namespace
 
+namespace {
+
+void mark_removed(Connection& connection, std::vector<Usage>& runs) {
+  if (!has_table(connection, "label")) return;
+  std::set<std::string> removed;
+  const auto rows = connection("SELECT key FROM run WHERE id IN " FLOR_REMOVED_RUNS);
+  while (rows->step()) removed.insert(rows->text(0));
+  for (Usage& usage : runs) usage.removed = removed.contains(usage.name);
+}
+
+}  // namespace
+
 UsageReport usage(const Store& store) {
   const Database& database = *store.impl().database;
   const auto connection = open_for_reading(database.paths);
@@ -116,6 +131,7 @@ UsageReport usage(const Store& store) {
   report.runs = usage_by(*connection, runs,
                          "SELECT run.key, checkpoint.raw_bytes, chunks FROM checkpoint "
                          "JOIN run ON run.id = checkpoint.run ORDER BY run.id, checkpoint.id");
+  mark_removed(*connection, report.runs);
   report.stored = runs.bytes(true);
   report.unreferenced = runs.bytes(false);
   for_each_pack(database.paths, [&](const std::filesystem::path& pack) {

@@ -17,6 +17,7 @@ struct Usage {
   std::uint64_t stored = 0;      ///< records that it needs, each counted once
   std::uint64_t shared = 0;      ///< of these, needed by others of its kind or by logged objects
   std::uint64_t frees = 0;       ///< the rest: a collection frees it once the owner is gone
+  bool removed = false;          ///< a run that the next collection drops
 };
 
 struct UsageReport {

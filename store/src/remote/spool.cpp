@@ -169,8 +169,10 @@ class Spooling {
     }
     catalog_.write([&](Connection& to) {
       target_ = store::copy_facts(*connection, run_.id, to, 0, std::nullopt);
+      store::merge_labels(*connection, run_.id, to, target_, store::LabelSource::here);
       if (base_.catalog) {
-        store::merge_labels(base_.catalog->connection(), base_.catalog->run(), to, target_);
+        store::merge_labels(base_.catalog->connection(), base_.catalog->run(), to, target_,
+                            store::LabelSource::elsewhere);
       }
       // A run is removed from one store, not from others.
       to("DELETE FROM label WHERE kind = ?1", static_cast<std::int64_t>(store::LabelKind::removed))

@@ -1,5 +1,6 @@
 #include "remote/thinned_group.h"
 
+#include "index/catalog/labels.h"
 #include "index/copies/row_copy.h"
 #include "remote/facts/evaluation_rows.h"
 #include "remote/facts/facts_store.h"
@@ -125,6 +126,7 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   std::int64_t target = 0;
   catalog.write([&](Connection& to) {
     target = store::copy_facts(from, run, to, 0, std::nullopt);
+    store::merge_labels(from, run, to, target, store::LabelSource::elsewhere);
     put_evaluations(to, evaluations);
   });
   catalog.write(

@@ -44,21 +44,26 @@ ContentOfRuns content_of(Connection& connection, const std::set<std::int64_t>& r
     const auto rows = connection("SELECT id FROM checkpoint WHERE run = ?1", run);
     while (rows->step()) content.checkpoints.insert(rows->integer(0));
   }
-  std::unordered_set<std::string> named, by_others;
+  std::unordered_set<std::string> named;
+  for (const std::int64_t run : runs) {
+    const auto rows = connection(
+        "SELECT DISTINCT value FROM series JOIN value ON value.series = series.id WHERE series.run "
+        "= ?1 AND type IN (5, 7)",
+        run);
+    while (rows->step()) named.insert(rows->text(0));
+  }
+  if (named.empty()) return content;  // else all values of the store are read
   {
     const auto rows = connection(
         "SELECT DISTINCT value, run FROM value JOIN series ON series.id = value.series WHERE type "
         "IN (5, 7)");
     while (rows->step()) {
-      (runs.contains(rows->integer(1)) ? named : by_others).insert(rows->text(0));
+      if (!runs.contains(rows->integer(1))) named.erase(rows->text(0));
     }
   }
-  if (named.empty()) return content;
   const auto rows = connection("SELECT id, digest FROM object");
   while (rows->step()) {
-    const std::string digest = rows->digest(1).hex();
-    if (named.contains(digest) && !by_others.contains(digest))
-      content.objects.insert(rows->integer(0));
+    if (named.contains(rows->digest(1).hex())) content.objects.insert(rows->integer(0));
   }
   return content;
 }

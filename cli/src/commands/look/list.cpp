@@ -277,7 +277,10 @@ RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
 
 void List::say_nothing_found(Context& context) const {
   if (limit_ == 0) return;
-  if (removed_) return context.note("no run is removed, or the last flor gc has freed it");
+  if (removed_) {
+    return context.note(fmt::format("no run{} is removed, or the last flor gc has freed it",
+                                    experiment_.empty() ? "" : " of " + printable(experiment_)));
+  }
   const bool is_empty = context.catalog().count_runs(experiment_, 1) == 0;
   context.note(is_empty || where_.empty() ? kNoRuns : "no run meets the conditions");
 }

@@ -54,7 +54,7 @@ void print_table(Context& context, const char* title, const std::vector<Usage>& 
                {"shared", Align::right},
                {"frees", Align::right}});
   for (const Usage& usage : list) {
-    table.add(usage.name);
+    table.add(usage.removed ? usage.name + " (removed)" : usage.name);
     for (const std::uint64_t count : {usage.raw, usage.stored, usage.shared, usage.frees}) {
       table.add(bytes(count));
     }
@@ -66,6 +66,7 @@ Json to_json(const std::vector<Usage>& list, const char* title) {
   Json result = Json::array();
   for (const Usage& usage : list) {
     Json entry{{title, usage.name}};
+    if (usage.removed) entry["removed"] = true;
     if (usage.checkpoints > 0) entry["checkpoints"] = usage.checkpoints;
     entry["raw_bytes"] = usage.raw;
     entry["stored_bytes"] = usage.stored;

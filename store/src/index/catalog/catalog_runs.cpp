@@ -262,7 +262,7 @@ class Resolver {
     return fmt::format("(coalesce(origin.kind, 0) = 1) = {} AND {}AND ", fetched, is_present());
   }
   std::string is_present() const {
-    return presence_ == RunPresence::there ? "run.id NOT IN " FLOR_REMOVED_RUNS
+    return presence_ == RunPresence::there ? "NOT " FLOR_IS_REMOVED("run.id")
                                            : "run.id IN " FLOR_REMOVED_RUNS;
   }
 
@@ -588,7 +588,7 @@ std::vector<std::string> Catalog::experiments() const {
   std::vector<std::string> names;
   const auto rows = database_->connection(
       "SELECT name FROM experiment WHERE EXISTS (SELECT 1 FROM run WHERE run.experiment = "
-      "experiment.id AND run.id NOT IN " FLOR_REMOVED_RUNS ") ORDER BY name");
+      "experiment.id AND NOT " FLOR_IS_REMOVED("run.id") ") ORDER BY name");
   while (rows->step()) names.push_back(rows->text(0));
   return names;
 }
@@ -597,10 +597,10 @@ std::size_t Catalog::count_runs(std::string_view experiment, std::size_t most) c
   const Lock lock(database_->mutex);
   const auto row = database_->connection(
       experiment.empty()
-          ? "SELECT count(*) FROM (SELECT 1 FROM run WHERE id NOT IN " FLOR_REMOVED_RUNS
+          ? "SELECT count(*) FROM (SELECT 1 FROM run WHERE NOT " FLOR_IS_REMOVED("run.id")
             "LIMIT ?1)"
           : "SELECT count(*) FROM (SELECT 1 FROM run WHERE experiment = (SELECT id FROM experiment "
-            "WHERE name = ?2) AND id NOT IN " FLOR_REMOVED_RUNS "LIMIT ?1)");
+            "WHERE name = ?2) AND NOT " FLOR_IS_REMOVED("run.id") "LIMIT ?1)");
   row->bind(1, rows_of(most));
   if (!experiment.empty()) row->bind(2, experiment);
   row->step();
@@ -623,8 +623,10 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
     }
   };
   const std::string chosen = fmt::format(
-      "run.id {} " FLOR_REMOVED_RUNS "AND (?1 OR " FLOR_FIRST_RANK ") ",
-      listing.presence == RunPresence::there ? "NOT IN" : "IN");
+      "{}AND (?1 OR " FLOR_FIRST_RANK ") ",
+      listing.presence == RunPresence::there ? "NOT " FLOR_IS_REMOVED("run.id")
+      : listing.among                        ? FLOR_IS_REMOVED("run.id")
+                                             : "run.id IN " FLOR_REMOVED_RUNS);
   if (listing.among) {
     // An unfinished statement keeps all reads at one state of the catalog.
     const auto moment = database_->connection("SELECT 1 FROM run");

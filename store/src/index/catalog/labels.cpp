@@ -20,6 +20,11 @@ namespace {
 /// Name of the label that keeps the name under which a renamed run was recorded.
 constexpr std::string_view kFirstName = "was";
 
+/// Labels of one run that are looked at where they come from elsewhere.
+constexpr std::int64_t kForeignLabelsMax = 1000;
+/// The clocks of machines differ by no more; in microseconds.
+constexpr std::int64_t kClockErrorMax = std::int64_t{24 * 3600} * 1'000'000;
+
 void put_label(Connection& connection, std::int64_t run, const LabelEvent& label) {
   connection(
       "INSERT INTO label (run, kind, name, value, said_us) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT "
@@ -53,22 +58,55 @@ bool has_label(Connection& connection, std::int64_t run, LabelKind kind, std::st
 }
 
 /// Tags stand in conditions, and beside each other in tables.
-void check_tag(const std::string& tag) {
+bool is_tag(std::string_view tag) {
   constexpr std::string_view kSpecial = "<>=!~()'\",;|";
   const bool plain = std::ranges::none_of(tag, [&](unsigned char c) {
     return c <= ' ' || c == 0x7F || kSpecial.find(static_cast<char>(c)) != kSpecial.npos;
   });
   const bool keyword = tag == "and" || tag == "or" || tag == "not";
-  if (!tag.empty() && tag.size() <= kTagBytesMax && plain && !keyword) return;
+  return !tag.empty() && tag.size() <= kTagBytesMax && plain && !keyword;
+}
+
+bool is_name(std::string_view experiment) {
+  return !experiment.empty() && experiment.size() <= kNameBytesMax && experiment.front() != '-';
+}
+
+void check_tag(const std::string& tag) {
+  if (is_tag(tag)) return;
   throw UsageError(fmt::format(
       "{} is no tag: a tag is one word of at most {} bytes without blanks, quotes, brackets and "
       "<>=!~,;|, as in flor tag RUN good",
       tag.size() > kTagBytesMax ? "a text so long" : fmt::format("'{}'", tag), kTagBytesMax));
 }
 
+std::size_t count_tags(Connection& connection, std::int64_t run) {
+  const auto row =
+      connection("SELECT count(*) FROM label WHERE run = ?1 AND kind = 0 AND value <> ''", run);
+  row->step();
+  return static_cast<std::size_t>(row->integer(0));
+}
+
 void check_known(Connection& connection, std::int64_t run) {
   if (connection("SELECT 1 FROM run WHERE id = ?1", run)->step()) return;
   throw NotFound("the run is not in the store any more: `flor list` shows what there is");
+}
+
+/// Whether a command here could have said this about the run.
+bool can_be_said(Connection& connection, std::int64_t run, const LabelEvent& label) {
+  switch (label.kind) {
+    case LabelKind::tag:
+      return is_tag(label.name) &&
+             (label.value.empty() ||
+              (label.value == "1" && count_tags(connection, run) < kTagsMax));
+    case LabelKind::note:
+      return label.name.empty() && label.value.size() <= kNoteBytesMax;
+    case LabelKind::name:
+      return label.name.empty() ? is_name(label.value)
+                                : label.name == kFirstName && label.value.size() <= kNoteBytesMax;
+    case LabelKind::removed:
+      break;
+  }
+  return false;
 }
 
 /// Moves a run to an experiment, and forgets the one before with its last run.
@@ -143,7 +181,7 @@ void take_name_of_group(Connection& connection, std::int64_t run) {
 }
 
 void rename_run(Store& store, std::int64_t run, std::string_view experiment) {
-  if (experiment.empty() || experiment.size() > kNameBytesMax || experiment.front() == '-') {
+  if (!is_name(experiment)) {
     throw UsageError(fmt::format(
         "a name of an experiment has 1 to {} bytes and begins with no dash, as in --flor NAME",
         kNameBytesMax));
@@ -198,9 +236,7 @@ void change_tags(Store& store, std::int64_t run, std::span<const std::string> ad
       say_label(writing, run, LabelKind::tag, tag, "1");
     }
   }
-  const auto count = connection(
-      "SELECT count(*) FROM label WHERE run = ?1 AND kind = 0 AND value <> ''", labelled);
-  if (count->step() && count->integer(0) > static_cast<std::int64_t>(kTagsMax)) {
+  if (!added.empty() && count_tags(connection, labelled) > kTagsMax) {
     throw UsageError(fmt::format("a run has at most {} tags: take some away with --remove TAG",
                                  kTagsMax));
   }
@@ -218,26 +254,42 @@ void set_note(Store& store, std::int64_t run, std::string_view text) {
   writing.commit();
 }
 
-void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
+                  LabelSource source) {
   if (!has_table(from, "label")) return;
-  const auto rows =
-      from("SELECT kind, name, value, said_us FROM label WHERE run = ?1 ORDER BY kind, name", run);
+  const bool here = source == LabelSource::here;
+  const auto rows = from(
+      "SELECT kind, name, value, said_us FROM label WHERE run = ?1 AND (?2 OR kind IN (0, 1, 2)) "
+      "ORDER BY kind DESC, name LIMIT ?3",
+      run, here, here ? std::int64_t{-1} : kForeignLabelsMax);
+  const std::int64_t future = now_us() + kClockErrorMax;
   while (rows->step()) {
-    put_label(to, target,
-              {.said_us = rows->integer(3),
-               .kind = static_cast<LabelKind>(rows->integer(0)),
-               .name = rows->text(1),
-               .value = rows->text(2)});
+    LabelEvent label{.said_us = rows->integer(3),
+                     .kind = static_cast<LabelKind>(rows->integer(0)),
+                     .name = rows->text(1),
+                     .value = rows->text(2)};
+    if (!here) {
+      if (!can_be_said(to, target, label)) continue;
+      if (label.said_us > future) label.said_us = 0;
+    }
+    put_label(to, target, label);
   }
   settle_name(to, target);
   take_name_of_group(to, target);
 }
 
-void take_labels(Writing& writing, Connection& from, std::int64_t run, std::int64_t target) {
-  Connection& to = writing.connection();
-  if (!is_of_here(to, target)) merge_labels(from, run, to, target);
-  if (label_of(to, target, LabelKind::removed).empty()) return;
-  say_label(writing, target, LabelKind::removed, "", "");
+void bring_back_fetched(Writing& writing, std::int64_t run) {
+  if (label_of(writing.connection(), run, LabelKind::removed).empty()) return;
+  say_label(writing, run, LabelKind::removed, "", "");
+}
+
+std::int64_t membership_mark(const Store& store) {
+  Database& database = *store.impl().database;
+  const std::lock_guard lock(database.mutex);
+  const auto row =
+      database.connection("SELECT coalesce(sum(said_us & 0xFFFFFFFF), 0) FROM label WHERE kind IN (2, 3)");
+  row->step();
+  return row->integer(0);
 }
 
 }  // namespace flor::store

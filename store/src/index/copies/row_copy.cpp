@@ -2,7 +2,6 @@
 
 #include "database/rows.h"
 #include "index/apply.h"
-#include "index/catalog/labels.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/table_copy.h"
 #include "index/values/answers.h"
@@ -107,8 +106,6 @@ void replace_facts(Connection& from, std::int64_t run, Connection& to, std::int6
       .set("run", target)
       .renumber("leader", [&](std::int64_t old) { return old == run ? target : leader; })
       .copy("run", run, "rank");
-  // Added, not replaced: what users said here counts, too.
-  merge_labels(from, run, to, target);
 }
 
 std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,

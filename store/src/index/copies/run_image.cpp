@@ -5,6 +5,7 @@
 #include "database/rows.h"
 #include "database/schema.h"
 #include "index/apply.h"
+#include "index/catalog/labels.h"
 #include "index/catalog/resume_rows.h"
 #include "index/copies/replay_merge.h"
 #include "index/copies/row_copy.h"
@@ -235,6 +236,7 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
     Transaction transaction(to);
     const std::int64_t target = copy_facts(from, run, to, 0, std::nullopt);
     if (contents == ImageOf::all) {
+      merge_labels(from, run, to, target, LabelSource::here);
       copy_belief(from, run, to, target);
       copy_launch(from, run, to, target);
       copy_all_contents(from, run, to, target);
@@ -281,10 +283,14 @@ std::int64_t copy_run(Image& image, Database& database, std::string_view key,
   if (event.origin.from_elsewhere()) {
     // Even for a run that counts as recorded here: the event that changed this may be lost.
     if (known != 0) put_origin(to, known, event.origin);
-    return take_facts(image.connection(), image.run(), database, leader, event.origin);
+    const std::int64_t run =
+        take_facts(image.connection(), image.run(), database, leader, event.origin);
+    merge_labels(image.connection(), image.run(), to, run, LabelSource::here);
+    return run;
   }
   database.series.clear();  // series of the run get other ids
   const std::int64_t run = copy_facts(image.connection(), image.run(), to, leader, event.origin);
+  merge_labels(image.connection(), image.run(), to, run, LabelSource::here);
   if (known == 0) remember_name(to, run);
   return run;
 }
@@ -442,7 +448,7 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
                         .boundary = true});
     put_start(to, run, start, build);
     for (const char* table :
-         {"replay", "replay_key", "apart", "resumption", "recording", "fork", "label"}) {
+         {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);

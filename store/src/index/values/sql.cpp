@@ -36,14 +36,14 @@ CREATE TEMP VIEW runs AS
   FROM run JOIN experiment ON experiment.id = run.experiment
            LEFT JOIN rank_run ON rank_run.run = run.id
            LEFT JOIN run AS leader ON leader.id = rank_run.leader
-  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
+  WHERE NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 CREATE TEMP VIEW arguments AS
   SELECT run.key AS run, experiment.name AS experiment, argument.name AS argument,
          CASE argument.type WHEN 'int' THEN CAST(value AS INTEGER)
                             WHEN 'real' THEN CAST(value AS REAL) ELSE value END AS value
   FROM argument JOIN run ON run.id = argument.run
                 JOIN experiment ON experiment.id = run.experiment
-  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
+  WHERE NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 CREATE TEMP VIEW metrics AS
   SELECT run.key AS run, experiment.name AS experiment, metric.name AS metric,
          CASE metric.type WHEN 0 THEN 'boolean' WHEN 1 THEN 'integer' WHEN 2 THEN 'real'
@@ -52,7 +52,7 @@ CREATE TEMP VIEW metrics AS
          count, CASE WHEN typeof(last) = 'blob' THEN NULL ELSE last END AS last,
          minimum, maximum, recorded = 0 AS hindsight
   FROM metric JOIN run ON run.id = metric.run JOIN experiment ON experiment.id = run.experiment
-  WHERE count > 0 AND run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
+  WHERE count > 0 AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 CREATE TEMP VIEW points AS
   SELECT run.key AS run, experiment.name AS experiment, series.name AS metric,
          series.path AS loop, logged.epoch, logged.step, logged.inner, logged.ordinal,
@@ -64,13 +64,13 @@ CREATE TEMP VIEW points AS
   FROM run JOIN experiment ON experiment.id = run.experiment
            JOIN series ON series.run = run.id JOIN every_value AS logged ON logged.series = series.id
            LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
-  WHERE logged.type <= 2 AND run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql( AND NOT EXISTS
+  WHERE logged.type <= 2 AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql( AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
 CREATE TEMP VIEW logged AS
   SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
          value.ordinal, value.replay, value.type, value.value
   FROM run JOIN series ON series.run = run.id JOIN every_value AS value ON value.series = series.id
-  WHERE run.id NOT IN )sql" FLOR_REMOVED_RUNS R"sql(;
+  WHERE NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 )sql";
 
 constexpr int kInstructionsBetweenStops = 5000;

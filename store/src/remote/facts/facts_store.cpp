@@ -1,5 +1,6 @@
 #include "remote/facts/facts_store.h"
 
+#include "index/catalog/labels.h"
 #include "index/copies/row_copy.h"
 #include "remote/contents.h"
 #include "remote/facts/evaluation_rows.h"
@@ -33,6 +34,7 @@ std::int64_t FactsStore::add(RunCatalog& catalog, const RemoteRun& run) {
   const std::int64_t target = store::copy_facts(
       from, catalog.run(), connection_, leader,
       store::RunOrigin{.kind = store::RunOrigin::Kind::fetched, .from = {}, .since_us = 0});
+  store::merge_labels(from, catalog.run(), connection_, target, store::LabelSource::elsewhere);
   put_records(connection_, contents.records, parcel_lengths(from));
   for (const Content& content : contents.checkpoints) put_checkpoint(connection_, target, content);
   for (const Content& content : reader.discarded()) put_discarded(connection_, target, content);
