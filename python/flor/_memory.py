@@ -49,6 +49,14 @@ def element_type(name, size):
     return _TYPES.get(name) or _OF_SIZE.get(size, _BYTES)
 
 
+def untyped_storage(tensor):
+    """The memory of a tensor in the words of this version of torch."""
+    if hasattr(tensor, "untyped_storage"):
+        return tensor.untyped_storage()
+    storage = tensor.storage()
+    return storage.untyped() if hasattr(storage, "untyped") else storage._untyped()
+
+
 class Tensors:
     """torch.Tensor: its memory, copies of it on the host, new ones."""
 
@@ -113,7 +121,7 @@ class Tensors:
         if not is_tensor(block):
             raise Error("a tensor and a NumPy array shared their memory when recorded, and do not now")
         tensor = torch().empty(0, dtype=getattr(torch(), name), device=device)
-        storage = block.untyped_storage() if hasattr(block, "untyped_storage") else block.storage()._untyped()
+        storage = untyped_storage(block)
         offset = placement.offset // tensor.element_size()
         return tensor.set_(storage, offset, shape, placement.strides)
 

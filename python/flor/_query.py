@@ -24,7 +24,9 @@ def _command() -> str:
 
 
 def _ask(*words: str) -> str:
-    answer = subprocess.run([_command(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = dict(os.environ, FLOR_HOME=str(_engine.home()))  # that of --flor_home
+    answer = subprocess.run([_command(), *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
     if answer.returncode != 0:
         lines = answer.stderr.strip().splitlines() or [f"flor ended with status {answer.returncode}"]
         line = lines[-1]
@@ -78,11 +80,9 @@ def load(address: str, *things: Any, **named: Any) -> Any:
         slots = [_slots.slot_of(thing) for thing in things]
         slots += [_slots.slot_of(thing, name) for name, thing in named.items()]
         return _checkpoints.described(_engine.load(address, slots))
-    if _engine.active():
-        address = _engine.note_load(address)
     with tempfile.TemporaryDirectory(prefix="flor-load-") as directory:
         file = pathlib.Path(directory) / "state.safetensors"
-        _ask("export", address, str(file))
+        _engine.load_to_file(address, file)
         return _read_safetensors(file)
 
 

@@ -238,6 +238,11 @@ class Optimizer(_graph.Specialist):
         if len(groups) != len(optimizer.param_groups):
             raise Error(f"'{title}' was recorded with {len(groups)} parameter groups, and has "
                         f"{len(optimizer.param_groups)} here")
+        for written in groups:
+            missing = sorted(set(optimizer.defaults) - {key for key, _ in written})
+            if missing:
+                raise Error(f"'{title}' was recorded as another kind of optimizer: it has no '{missing[0]}', which "
+                            f"{type(optimizer).__name__} has")
         numbers, _ = cls.parameters(optimizer)
         for written, group in zip(groups, optimizer.param_groups):
             now = dict(group)

@@ -111,6 +111,7 @@ void bind_session(py::module_& module) {
   module.def("finish", &finish);
   module.def("mode", &mode_name);
   module.def("active", [] { return detail::session_active.load(); });
+  module.def("home", [] { return detail::home_without_session(); });
   module.def("run", [] { return session() ? session()->run() : std::string(); });
   module.def("catching_up", &catching_up);
   module.def("output", [](const std::filesystem::path& path) { return output(path); });
@@ -163,9 +164,9 @@ void bind_checkpoints(py::module_& module) {
     }
     return described(loaded);
   });
-  module.def("note_load", [](const std::string& address) {
+  module.def("load_to_file", [](const std::string& address, const std::filesystem::path& file) {
     const py::gil_scoped_release released;
-    return detail::note_load(address);
+    detail::load_to_file(address, file);
   });
   module.def("best_checkpoint", find([] { return best_checkpoint(); }));
   module.def("latest_checkpoint", find([] { return latest_checkpoint(); }));

@@ -199,6 +199,85 @@ class CheckpointsTest(Script):
         self.record("train.py", "teacher", "--kwargs", "seed=2")  # the text means another run now
         self.assertEqual(self.python("student.py", "--replay_flor", "--flor_run", "student").stdout, recorded)
 
+    def test_a_dict_is_loaded_again_by_a_replay_though_its_checkpoint_was_deleted(self):
+        self.program("""
+            import torch
+            w = torch.zeros(2)
+            flor.checkpoints(w=w)
+            for epoch in flor.loop("epoch", 3):
+                w += 1
+        """)
+        self.record("train.py", "teacher")
+        self.write("student.py", textwrap.dedent("""
+            import flor, torch
+            flor.init()
+            try:
+                print("loaded", flor.load("teacher@1")["w"].tolist())
+            except flor.NotFound as error:
+                print("refused", error)
+            for epoch in flor.loop("epoch", 1):
+                pass
+        """))
+        recorded = self.record("student.py", "student").stdout
+        self.assertEqual(recorded, "loaded [2.0, 2.0]\n")
+        self.flor("keep", "teacher", "--last", "1")
+        self.assertEqual(self.python("student.py", "--replay_flor", "--flor_run", "student").stdout, recorded)
+        self.assertIn("it was deleted", self.python("student.py").stdout)
+        # And from the store that --flor_home names, whatever the environment says.
+        self.flor("keep", "teacher", "--undo")
+        home, self.environment["FLOR_HOME"] = self.environment["FLOR_HOME"], str(self.directory / "none")
+        self.assertEqual(self.python("student.py", "--flor_home", home).stdout, recorded)
+
+    def test_an_optimizer_of_another_kind_is_refused(self):
+        self.program("""
+            import torch
+            net = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+            flor.checkpoints(net, optimizer)
+            for epoch in flor.loop("epoch", 1):
+                net(torch.ones(2)).sum().backward()
+                optimizer.step()
+        """)
+        self.record("train.py", "teacher")
+        self.write("student.py", textwrap.dedent("""
+            import flor, torch
+            net = torch.nn.Linear(2, 2)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.5, momentum=0.9)
+            before = net.weight.tolist()
+            try:
+                flor.load("teacher@0", net, optimizer)
+            except flor.Error as error:
+                print(error)
+            print(net.weight.tolist() == before, optimizer.param_groups[0]["lr"], len(optimizer.state))
+        """))
+        self.assertRegex(self.python("student.py").stdout, "another kind of optimizer: it has no 'dampening', which SGD has"
+                         "; nothing was loaded\nTrue 0.5 0")
+
+    def test_tensors_that_shared_memory_share_it_again_where_they_did_not(self):
+        self.program("""
+            import torch
+            base = torch.arange(6.)
+            row = base[2:4]
+            flor.checkpoints(base=base, row=row)
+            for epoch in flor.loop("epoch", 2):
+                base += 1
+        """)
+        self.record("train.py", "teacher")
+        self.write("student.py", textwrap.dedent("""
+            import flor, torch
+            class Box: pass
+            box = Box()
+            box.base, box.row = torch.zeros(6), torch.zeros(2)
+            alone = torch.zeros(2)
+            flor.load("teacher@1", row=alone)
+            print(alone.tolist())
+            flor.load("teacher@1", base=box.base, row=box.row)
+            box.base[2] = 9
+            print(box.base.tolist(), box.row.tolist())
+        """))
+        self.assertEqual(self.python("student.py").stdout,
+                         "[4.0, 5.0]\n[2.0, 3.0, 9.0, 5.0, 6.0, 7.0] [9.0, 5.0]\n")
+
     def test_another_model_than_recorded_is_refused(self):
         text = "import torch\nnet = torch.nn.Linear(2, {})\nflor.checkpoints(net)\nfor e in flor.loop('epoch', 2): pass"
         self.program(text.format(2))

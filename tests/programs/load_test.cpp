@@ -7,6 +7,7 @@
 #include "retention/retention.h"
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 
 namespace flor::testing {
@@ -126,6 +127,19 @@ TEST_F(Loads, TheBestOverAllRunsIsNamedAndSoIsABetterOneWithoutACheckpoint) {
   EXPECT_THAT(flor({"best", "mena", "--min"}).err, SaysOnce("did you mean 'mean'?"));
 }
 
+TEST_F(Loads, OfEqualRunsTheOlderIsBestInWhicheverOrderTheyAreGiven) {
+  const store::Run older = record_parent(), newer = record_parent();
+  const auto best = [&](const Words& runs) {
+    Words words{"best", "mean", "--min"};
+    for (const std::string& run : runs) words.insert(words.end(), {"--run", run});
+    return flor(words).out;
+  };
+  for (const Words& runs : {Words{older.key, newer.key}, Words{newer.key, older.key}}) {
+    EXPECT_THAT(best(runs), HasSubstr("run " + short_key(older)));
+  }
+  EXPECT_THAT(best({newer.key, newer.key}), HasSubstr("the smallest of 1 run\n"));
+}
+
 TEST_F(Loads, WhatIsLoadedIsWhatIsExported) {
   const store::Run run = record_parent();
   const auto all = load("test@best:mean:min", "all");
@@ -175,6 +189,8 @@ TEST_F(Loads, WhatDoesNotFitIsNamedAndNothingChanges) {
   refused(at(run, 2), "other_type", {"'velocity", "f64", "f32", "nothing was loaded"});
   refused(at(run, 99), "all", {"refused 3", "no checkpoint after epoch 99", "flor show"});
   refused("test@best:mena:min", "all", {"refused 3", "did you mean 'mean'?"});
+  ASSERT_EQ(flor({"rm", "loaded", "--where", "epochs<9"}).status, 0);
+  refused("loaded", "all", {"refused 3", "no run of 'loaded' but the one that is being recorded"});
 }
 
 TEST_F(Loads, AReplayLoadsTheSameContentWhateverTheTextMeansByThen) {
@@ -193,6 +209,50 @@ TEST_F(Loads, AReplayLoadsTheSameContentWhateverTheTextMeansByThen) {
   EXPECT_THAT(replayed.err, HasSubstr("verified: "));
   EXPECT_EQ(lines_with(replayed.out, {"loaded", "state"}),
             lines_with(recorded.out, {"loaded", "state"}));
+}
+
+TEST_F(Loads, ALoadThatIsAddedForAReplayTakesWhatItNamesAndLeavesTheOthersTheirs) {
+  record_parent();
+  bench_.record("forked", {"--flor", "teacher", "--kwargs", "rate=0.3"});
+  const auto recorded = load("test@latest", "taught");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  const auto replayed = bench_.replay("loader_hindsight", {"--flor_run", "loaded", "--flor_probe",
+                                                           "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, SaysOnce("flor::load(\"teacher@latest\") is not in the record of run"));
+  EXPECT_EQ(lines_with(replayed.out, {"loaded", "state"}),
+            lines_with(recorded.out, {"loaded", "state"}));
+  const auto velocity = exported("teacher@0").at("velocity/values");
+  double first = 0;
+  std::memcpy(&first, velocity.data(), sizeof first);
+  const auto asked = bench_.values("teacher");
+  ASSERT_THAT(asked, SizeIs(3));
+  for (const store::Value& value : asked) EXPECT_EQ(real(value), first);
+}
+
+TEST_F(Loads, ARunThatEndedForWantOfACheckpointGoesOnWhenThereIsOne) {
+  for (const char* how : {"needed", "needed_after"}) {
+    const auto ended = load("", how);
+    EXPECT_EQ(ended.status, 3) << ended.err;
+    const store::Run run = bench_.last_run();
+    ASSERT_EQ(bench_.run("forked", {"--flor", "needed", "--flor_every", "1"}).status, 0);
+    const store::Run needed = bench_.last_run();
+    const auto resumed = bench_.run("loader", {"--flor_resume", "--flor_run", run.key});
+    EXPECT_EQ(resumed.status, 0) << how << resumed.err;
+    const auto replayed = bench_.replay("loader", {"--flor_run", run.key});
+    EXPECT_EQ(replayed.status, 0) << how << replayed.err;
+    ASSERT_EQ(flor({"rename", needed.key, "other"}).status, 0);
+  }
+}
+
+TEST_F(Loads, WhatARunLoadedOfItselfIsLoadedAgainWhateverItHasStoredSince) {
+  const auto recorded = load("", "own");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  EXPECT_THAT(bench_.values("flor.load"), SizeIs(2));
+  const auto replayed =
+      bench_.replay("loader_hindsight", {"--flor_run", "loaded", "--flor_probe", "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_EQ(lines_with(replayed.out, {"state"}), lines_with(recorded.out, {"state"}));
 }
 
 TEST_F(Loads, ALoadInEachEpochIsReplayedAtItsPlace) {
@@ -226,6 +286,12 @@ TEST_F(Loads, ADeletedInputIsLoadedUntilItIsCollectedAndMissedThen) {
   ASSERT_EQ(load(at(run, 2), "some").status, 0);
   ASSERT_EQ(flor({"keep", run.key, "--last", "1"}).status, 0);
   EXPECT_EQ(bench_.replay("loader", {"--flor_run", "loaded"}).status, 0);
+  const auto now = load(at(run, 2), "some"), exporting = flor({"export", at(run, 2), "x.pt"});
+  for (const std::string& said : {now.out, exporting.err}) {
+    EXPECT_THAT(said, HasSubstr("after epoch 2 any more: it was deleted, "));
+    EXPECT_THAT(said, HasSubstr("flor keep " + short_key(run) + "@2 --undo"));
+  }
+  ASSERT_EQ(flor({"rm", bench_.last_run().key}).status, 0);
   store::collect(*bench_.store(), false);
   const auto missed = bench_.replay("loader", {"--flor_run", "loaded"});
   EXPECT_THAT(lines_with(missed.out, {"refused"}),
@@ -241,7 +307,8 @@ TEST_F(Loads, ACollectedInputIsLoadedFromARunThatHasTheSameContent) {
   store::collect(*bench_.store(), false);
   const auto again = bench_.replay("loader", {"--flor_run", "loaded", "--flor_probe", "train"});
   EXPECT_EQ(again.status, 0) << again.err;
-  EXPECT_EQ(lines_with(again.out, {"state"}), lines_with(recorded.out, {"state"}));
+  EXPECT_EQ(lines_with(again.out, {"loaded", "state"}),
+            lines_with(recorded.out, {"loaded", "state"}));
 }
 
 TEST_F(Loads, AResumedRunLoadsWhatItLoadedBefore) {

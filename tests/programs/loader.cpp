@@ -16,6 +16,10 @@ int main(int argc, char** argv) {
   const std::string how = flor::arg("how", "all");
   std::vector<double> weights(64, 0.25), velocity(64, 1.0);
   std::vector<float> narrow(64, 2.0F);
+#ifdef HINDSIGHT
+  std::vector<double> teacher(64, 0.0);
+  if (how == "taught") flor::load("teacher@latest", flor::named("weights", teacher));
+#endif
   std::mt19937_64 engine{1};
   const auto state =
       flor::checkpoints(flor::named("weights", weights), flor::named("velocity", velocity),
@@ -27,7 +31,9 @@ int main(int argc, char** argv) {
   try {
     flor::Checkpoint loaded;
     if (how == "all") loaded = flor::load(from);
-    if (how == "some") loaded = flor::load(from, flor::named("weights", weights));
+    if (how == "some" || how == "taught") {
+      loaded = flor::load(from, flor::named("weights", weights));
+    }
     if (how == "other_name") loaded = flor::load(from, flor::named("weight", weights));
     if (how == "other_type") {
       loaded = flor::load(from, flor::named("weights", weights), flor::named("velocity", narrow));
@@ -44,10 +50,14 @@ int main(int argc, char** argv) {
   } catch (const flor::Error& error) {
     std::printf("refused %d: %s\n", static_cast<int>(error.status()), error.what());
   }
+  if (how == "needed") flor::load("needed@latest", flor::named("weights", weights));
   show_state(-1);
   flor::save_checkpoint("loaded");
   for (const int epoch : flor::loop("epoch", flor::arg("epochs", 3))) {
     if (how == "each") flor::load(from, flor::named("velocity", velocity));
+    if (how == "own" && epoch > 0) {
+      flor::load(flor::latest_checkpoint()->address(), flor::named("velocity", velocity));
+    }
     for (const int step : flor::loop("train", 4)) {
       raise_when_due();
       const auto k = static_cast<std::size_t>(step);
@@ -58,6 +68,11 @@ int main(int argc, char** argv) {
     show_state(epoch);
 #ifdef HINDSIGHT
     flor::log("first", weights[0]);
+    if (how == "taught") {
+      flor::load("teacher@0", flor::named("velocity", teacher));
+      flor::log("teacher", teacher[0]);
+    }
 #endif
   }
+  if (how == "needed_after") flor::load("needed@latest", flor::named("weights", weights));
 }

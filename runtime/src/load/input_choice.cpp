@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace flor::detail {
 namespace {
 
@@ -30,76 +32,67 @@ store::Run resolve_input(const store::Catalog& catalog, std::string_view name,
       latest_run_of(catalog, this_program(), {}, [&](const store::Run& other) {
         return other.start.experiment == name && !is_own(other, session);
       });
-  return earlier ? *earlier : catalog.resolve(fmt::format("{}~1", name));
+  if (earlier) return *earlier;
+  try {
+    return catalog.resolve(fmt::format("{}~1", name));
+  } catch (const NotFound&) {
+    throw NotFound(fmt::format(
+        "there is no run of '{}' but the one that is being recorded: name another, 'flor list' "
+        "shows what there is",
+        name));
+  }
 }
 
 store::NamedCheckpoint find_named(const store::Store& store, const store::Run& run,
                                   const store::ChosenPlace& place) {
   const std::string text = place.epoch ? fmt::format("{}", *place.epoch) : place.saved;
+  const std::string key = run.key.substr(0, 8), what = (place.epoch ? "after epoch " : "") + text;
+  store::NamedCheckpoint named;
   try {
-    return store::find_checkpoint(store, fmt::format("{}@{}", run.key, text));
+    named = store::find_checkpoint(store, fmt::format("{}@{}", run.key, text));
   } catch (const NotFound&) {
-    const std::string key = run.key.substr(0, 8);
-    throw NotFound(fmt::format("run {} has no checkpoint {}{}: 'flor show {}' lists those it has",
-                               key, place.epoch ? "after epoch " : "", text, key));
+    throw NotFound(fmt::format("run {} has no checkpoint {}: 'flor show {}' lists those it has",
+                               key, what, key));
   }
+  if (!named.deleted) return named;
+  throw NotFound(fmt::format("run {} has no checkpoint {} any more: it was deleted, 'flor keep "
+                             "{}@{} --undo' brings it back",
+                             key, what, key, text));
 }
 
-ChosenInput choose_now(store::Store& store, Runtime* session, std::string_view text) {
-  (void)store.catalog().follow();  // it may be a run that is being recorded
-  store::RunAndPlace named = store::run_and_place(text, [&](std::string_view name) {
-    return resolve_input(store.catalog(), name, session);
-  });
-  if (session && named.run.key == session->run().key) {
-    (void)session->find_checkpoint(false);  // which waits until all that was taken is durable
-  }
-  auto use = store.use_run(named.run.key);
-  const store::ChosenPlace place =
-      store::find_place(store, named.run, named.place.empty() ? "latest" : named.place);
-  ChosenInput chosen{find_named(store, named.run, place), {}, std::move(use)};
-  nlohmann::ordered_json record;
-  record["checkpoint"] = chosen.named.reference;
-  record["digest"] = chosen.named.info.digest.hex();
-  chosen.record = record.dump();
-  return chosen;
-}
-
-ChosenInput choose_recorded(store::Store& store, const store::Run& run, const std::string& record) {
-  auto json = nlohmann::json::parse(record, nullptr, false);
-  const auto text = [&](const char* name) {
-    const bool there = json.is_object() && json.contains(name) && json[name].is_string();
-    return there ? json[name].get<std::string>() : std::string();
-  };
-  if (const std::string refused = text("refused"); !refused.empty()) {
-    const auto& status = json["status"];
-    throw_as(status.is_number_integer() ? static_cast<ExitStatus>(status.get<int>())
-                                        : ExitStatus::failed,
-             refused);
-  }
-  const std::string reference = text("checkpoint");
-  const auto digest = store::Digest::from_hex(text("digest"));
-  auto use = store.use_run(reference.substr(0, reference.find('@')));
-  try {
-    store::NamedCheckpoint named = store::find_checkpoint(store, reference);
-    if (named.info.digest == digest) return {std::move(named), record, std::move(use)};
-  } catch (const NotFound&) {  // the same content may have another name
-  }
-  if (auto same = digest ? store::find_content(store, *digest) : std::nullopt) {
-    use = store.use_run(same->run);
-    return {*std::move(same), record, std::move(use)};
-  }
-  throw NotFound(fmt::format(
-      "run {} loaded the checkpoint {} when it was recorded, and that is gone: fetch its run again "
-      "('flor fetch {}'), or record again",
-      run.key.substr(0, 8), reference, reference.substr(0, 8)));
+/// The program is told the name that it was told when it was recorded.
+store::NamedCheckpoint under_recorded_name(store::NamedCheckpoint same, const std::string& name) {
+  const std::size_t at = std::min(name.find('@'), name.size() - 1);
+  const std::string place = name.substr(at + 1);
+  const bool is_epoch = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
+  same.reference = name;
+  same.run = name.substr(0, at);
+  same.epoch = is_epoch ? std::optional(std::stoll(place)) : std::nullopt;
+  same.saved = is_epoch ? "" : place;
+  return same;
 }
 
 }  // namespace
 
-std::string refusal_record(const Error& error) {
+std::string recorded_text(std::string_view text, const Runtime* session) {
+  const std::string_view key = session ? std::string_view(session->run().key) : "";
+  const bool is_own = !key.empty() && text.substr(0, text.find('@')) == key;
+  return std::string(is_own ? key : text);
+}
+
+std::string record_of(std::string_view text, const store::NamedCheckpoint& named) {
+  nlohmann::ordered_json record;
+  record["checkpoint"] = named.reference;
+  record["digest"] = named.info.digest.hex();
+  record["text"] = text;
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string record_of(std::string_view text, const Error& error) {
   nlohmann::ordered_json record;
   record["refused"] = error.what();
   record["status"] = static_cast<int>(error.status());
+  record["text"] = text;
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -110,12 +103,50 @@ void throw_as(ExitStatus status, const std::string& message) {
 }
 
 ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text) {
-  if (session) {
-    if (const auto record = session->next_load()) {
-      return choose_recorded(store, session->run(), *record);
-    }
+  (void)store.catalog().follow();  // it may be a run that is being recorded
+  store::RunAndPlace named = store::run_and_place(text, [&](std::string_view name) {
+    return resolve_input(store.catalog(), name, session);
+  });
+  if (session && named.run.key == session->run().key) {
+    (void)session->find_checkpoint(false);  // which waits until all that was taken is durable
   }
-  return choose_now(store, session, text);
+  auto use = store.use_run(named.run.key);
+  const store::ChosenPlace place =
+      store::find_place(store, named.run, named.place.empty() ? "latest" : named.place);
+  return {find_named(store, named.run, place), std::move(use)};
+}
+
+ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_view called,
+                            const std::string& record) {
+  auto json = nlohmann::json::parse(record, nullptr, false);
+  const auto text = [&](const char* name) {
+    const bool there = json.is_object() && json.contains(name) && json[name].is_string();
+    return there ? json[name].get<std::string>() : std::string();
+  };
+  if (const std::string refused = text("refused"); !refused.empty()) {
+    // A program that ended with the error has not come past it, and may load now.
+    if (!session.repeats()) return choose_input(store, &session, called);
+    const auto& status = json["status"];
+    throw_as(status.is_number_integer() ? static_cast<ExitStatus>(status.get<int>())
+                                        : ExitStatus::failed,
+             refused);
+  }
+  const std::string reference = text("checkpoint");
+  const auto digest = store::Digest::from_hex(text("digest"));
+  auto use = store.use_run(reference.substr(0, reference.find('@')));
+  try {
+    store::NamedCheckpoint named = store::find_checkpoint(store, reference);
+    if (named.info.digest == digest) return {std::move(named), std::move(use)};
+  } catch (const NotFound&) {  // the same content may have another name
+  }
+  if (auto same = digest ? store::find_content(store, *digest) : std::nullopt) {
+    use = store.use_run(same->run);
+    return {under_recorded_name(*std::move(same), reference), std::move(use)};
+  }
+  throw NotFound(fmt::format(
+      "run {} loaded the checkpoint {} when it was recorded, and that is gone: fetch its run again "
+      "('flor fetch {}'), or record again",
+      session.run().key.substr(0, 8), reference, reference.substr(0, 8)));
 }
 
 }  // namespace flor::detail

@@ -1,3 +1,5 @@
+#include "base/notice.h"
+#include "checkpoint/transfer.h"
 #include "load/input_choice.h"
 #include "session/runtime.h"
 #include "snapshot/held_state.h"
@@ -13,7 +15,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <utility>
 
 namespace flor::detail {
 namespace {
@@ -76,13 +80,34 @@ void name_checkpoint(const std::string& reference, Body&& body) {
   }
 }
 
-/// Logs a refusal, too, so that a replay goes the way that the program went then.
-template <typename Body>
-auto log_refusal(Body&& body) {
+/// A program that asks for more than the record has is told so, once.
+void say_new(const Runtime& session, std::string_view text, const std::string& reference) {
+  static bool said = false;
+  if (std::exchange(said, true)) return;
+  say(Level::warn,
+      fmt::format("flor::load(\"{}\") is not in the record of run {}: it takes {}, as the text "
+                  "means now, and so do others that are not there",
+                  text, session.run().key.substr(0, 8), reference));
+}
+
+/// Finds the checkpoint, uses it and logs it. A refusal is logged, too, so that a replay goes the
+/// way that the program went then.
+template <typename Use>
+store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::string_view text,
+                                   Use&& use) {
+  const std::string called = recorded_text(text, session);
+  const auto recorded = session ? session->next_load(called) : std::nullopt;
+  const bool is_new = session && session->mode() == Mode::replay && !recorded;
+  const char* name = is_new ? kNewLoadName : kLoadedName;
   try {
-    return body();
+    const ChosenInput chosen = recorded ? choose_recorded(store, *session, text, *recorded)
+                                        : choose_input(store, session, text);
+    if (is_new) say_new(*session, text, chosen.named.reference);
+    name_checkpoint(chosen.named.reference, [&] { use(chosen.named.info.id); });
+    log_json(name, record_of(called, chosen.named));
+    return chosen.named;
   } catch (const Error& error) {
-    log_json(kLoadedName, refusal_record(error));
+    log_json(name, record_of(called, error));
     throw;
   }
 }
@@ -97,6 +122,17 @@ Runtime* own_session() {
   return session;
 }
 
+/// Calls with the store of the session, or of the user.
+template <typename Body>
+auto with_store(Body&& body) {
+  return run_inside([&] {
+    Runtime* session = own_session();
+    if (session) return body(session->store(), session);
+    const auto store = store::Store::open(home_without_session(), store::OpenMode::read_only);
+    return body(*store, session);
+  });
+}
+
 Checkpoint load(store::Store& store, Runtime* session, std::string_view text,
                 std::vector<Slot> slots) {
   const bool whole = slots.empty();
@@ -106,39 +142,27 @@ Checkpoint load(store::Store& store, Runtime* session, std::string_view text,
   }
   Registry given;
   given.add(std::move(slots));
-  const ChosenInput input = log_refusal([&] {
-    ChosenInput chosen = choose_input(store, session, text);
-    name_checkpoint(chosen.named.reference, [&] {
-      const store::CheckpointReader reader(store, chosen.named.info.id);
-      if (session) session->fence();
-      load_into(reader, whole ? session->registry() : given);
-    });
-    return chosen;
+  const auto named = load_logged(store, session, text, [&](std::int64_t checkpoint) {
+    const store::CheckpointReader reader(store, checkpoint);
+    if (session) session->fence();
+    load_into(reader, whole ? session->registry() : given);
   });
-  log_json(kLoadedName, input.record);
-  const store::NamedCheckpoint& named = input.named;
   return {.run = named.run, .epoch = named.epoch.value_or(-1), .name = named.saved, .score = {}};
 }
 
 }  // namespace
 
-std::string note_load(std::string_view checkpoint) {
-  return run_inside([&] {
-    Runtime* session = own_session();
-    if (!session) return std::string(checkpoint);
-    const ChosenInput input =
-        log_refusal([&] { return choose_input(session->store(), session, checkpoint); });
-    log_json(kLoadedName, input.record);
-    return input.named.reference;
+void load_to_file(std::string_view checkpoint, const std::filesystem::path& file) {
+  with_store([&](store::Store& store, Runtime* session) {
+    load_logged(store, session, checkpoint, [&](std::int64_t id) {
+      store::write_safetensors(store, id, file, {{"format", "pt"}});
+    });
   });
 }
 
 Checkpoint load_checkpoint(std::string_view checkpoint, std::vector<Slot> slots) {
-  return run_inside([&] {
-    Runtime* session = own_session();
-    if (session) return load(session->store(), session, checkpoint, std::move(slots));
-    const auto store = store::Store::open(home_without_session(), store::OpenMode::read_only);
-    return load(*store, nullptr, checkpoint, std::move(slots));
+  return with_store([&](store::Store& store, Runtime* session) {
+    return load(store, session, checkpoint, std::move(slots));
   });
 }
 

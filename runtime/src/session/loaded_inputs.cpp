@@ -1,34 +1,44 @@
 #include "session/loaded_inputs.h"
 
-#include <utility>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <variant>
+#include <vector>
 
 namespace flor::detail {
 namespace {
 
-std::map<std::string, std::string> recorded_loads(const store::Catalog& catalog,
-                                                  std::int64_t run) {
-  std::map<std::string, std::string> loads;
-  for (const store::Value& value : catalog.values({.run = run,
-                                                   .names = {kLoadedName},
-                                                   .first_epoch = -1,
-                                                   .hindsight = false,
-                                                   .evaluated = false})) {
-    if (const auto* text = std::get_if<std::string>(&value.value)) {
-      loads[VisitedPlaces::text(value.place, value.ordinal)] = *text;
-    }
-  }
-  return loads;
+std::string text_of(const std::string& record) {
+  const auto json = nlohmann::json::parse(record, nullptr, false);
+  return json.is_object() ? json.value("text", std::string()) : std::string();
 }
 
 }  // namespace
 
 std::optional<std::string> LoadedInputs::next(const store::Catalog& catalog, const store::Run& run,
-                                              Journal& journal) {
-  const VisitedPlaces::Visit here = places_.next(journal);
-  if (!recorded_) recorded_ = recorded_loads(catalog, run.id);
-  const auto found = recorded_->find(VisitedPlaces::text(here.place, here.ordinal));
-  return found == recorded_->end() ? std::nullopt : std::optional(found->second);
+                                              std::string_view text, Journal& journal) {
+  const Key here{VisitedPlaces::text(places_.next(journal).place, 0), std::string(text)};
+  if (!recorded_) {
+    recorded_.emplace();
+    std::vector<store::Value> values = catalog.values({.run = run.id,
+                                                       .names = {kLoadedName},
+                                                       .first_epoch = -1,
+                                                       .hindsight = false,
+                                                       .evaluated = false});
+    std::ranges::stable_sort(values, {}, &store::Value::ordinal);
+    for (const store::Value& value : values) {
+      const auto* record = std::get_if<std::string>(&value.value);
+      if (!record) continue;
+      const Key key{VisitedPlaces::text(value.place, 0), text_of(*record)};
+      (*recorded_)[key].push_back(*record);
+    }
+  }
+  const auto found = recorded_->find(here);
+  if (found == recorded_->end() || found->second.empty()) return std::nullopt;
+  std::string record = std::move(found->second.front());
+  found->second.pop_front();
+  return record;
 }
 
 }  // namespace flor::detail

@@ -109,6 +109,7 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
   // `collected_us`: see `collect`.
   if (auto named = find_in(database.connection,
                            "(SELECT * FROM discarded WHERE collected_us IS NULL)", key, place)) {
+    named->deleted = true;
     return *named;
   }
   throw NotFound(fmt::format(

@@ -23,6 +23,7 @@ struct NamedCheckpoint {
   std::string commit;                 ///< of the run; empty without git
   std::optional<std::int64_t> epoch;  ///< 0-based, over all main loops; absent of a saved one
   std::string saved = {};             ///< its name; empty after an epoch
+  bool deleted = false;               ///< and its content not collected yet
 };
 
 /// A run, or an experiment: there only rank 0 where a program runs as several processes.

@@ -104,6 +104,10 @@ std::vector<store::Run> Best::choose(Context& context) const {
   }
   std::vector<store::Run> runs;
   for (const std::string& text : runs_) runs.push_back(parse_whole_run(context, text));
+  // As the catalog lists them: the newest first, each once.
+  std::ranges::sort(runs, std::ranges::greater(), &store::Run::id);
+  const auto again = std::ranges::unique(runs, {}, &store::Run::id);
+  runs.erase(again.begin(), again.end());
   if (runs_.empty()) {
     const std::string experiment =
         experiment_.empty() ? default_run(catalog).start.experiment : experiment_;
