@@ -1,7 +1,9 @@
 // flor tag, note, rename and rm: what they say, what lists and conditions make of it, and that
 // nothing of it is lost with the index, on the way through a bucket, or by a refusal.
+#include "checkpoint/named_checkpoints.h"
 #include "cli/fixture.h"
 #include "store/made_again.h"
+#include "watch/run_watch.h"
 
 #include <gmock/gmock.h>
 
@@ -246,6 +248,54 @@ TEST_F(LabelsTest, ARunInUseIsLeftByRmAndByGc) {
     EXPECT_THAT(said({"gc"}), HasSubstr("was removed and is in use: it is left as it is"));
   }
   EXPECT_THAT(said({"rm", run.key, "--undo"}), HasSubstr("is back"));
+}
+
+TEST_F(LabelsTest, CheckpointsOfARemovedRunAreNotNamedAndWhatItTakesIs) {
+  const store::Run kept = record({}), removed = record({});
+  const std::string key = removed.key.substr(0, 8), place = removed.key + "@2";
+  const store::Digest content = store::find_checkpoint(store(), place).info.digest;
+  ASSERT_EQ(store::find_content(store(), content)->run, removed.key);
+  said({"rm", removed.key});
+  EXPECT_THAT(refused(3, {"export", place, "out.pt"}),
+              HasSubstr("was removed: `flor rm " + key + " --undo` brings it back"));
+  EXPECT_THROW(store::find_checkpoint(store(), place), NotFound);
+  EXPECT_EQ(store::find_content(store(), content)->run, kept.key);
+  EXPECT_THAT(said({"du"}), HasSubstr(removed.key + " (removed)"));
+  const Json usage = flor({"du", "--json"}).json();
+  for (const Json& run : usage["runs"]) {
+    EXPECT_EQ(run.contains("removed"), run["run"] == removed.key) << run;
+  }
+  EXPECT_THAT(flor({"list", "other", "--removed"}).err, HasSubstr("no experiment 'other'"));
+  said({"rm", removed.key, "--undo"});
+  EXPECT_EQ(store::find_checkpoint(store(), place).info.digest, content);
+}
+
+TEST_F(LabelsTest, AWatchOfAnExperimentFollowsItsRuns) {
+  const store::Run first = record({}), second = record({});
+  close();
+  cli::RunWatch watch(store::Store::open(home(), store::OpenMode::existing),
+                      {{.experiment = "linear"}}, std::chrono::seconds(1));
+  const auto found = [&] {
+    std::map<std::string, int> runs;
+    watch.step([&](const cli::CheckpointSource::Found& one) {
+      ++runs[one.path.substr(0, one.path.find('@'))];
+    });
+    return runs;
+  };
+  said({"rm", second.key});
+  EXPECT_EQ(found(), (std::map<std::string, int>{{first.key, 3}}));
+  EXPECT_THAT(found(), IsEmpty());
+  said({"rm", second.key, "--undo"});
+  EXPECT_EQ(found(), (std::map<std::string, int>{{second.key, 3}}));
+  // Of another experiment until it gets the name.
+  RunPlan plan;
+  plan.experiment = "other";
+  const store::Run third = record(plan);
+  close();
+  EXPECT_THAT(found(), IsEmpty());
+  said({"rename", third.key, "linear"});
+  EXPECT_EQ(found(), (std::map<std::string, int>{{third.key, 3}}));
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(LabelsTest, LabelsTravelThroughABucketAndALaterWordCounts) {

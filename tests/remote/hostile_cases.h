@@ -254,6 +254,21 @@ inline void add_contradictions(std::vector<HostileBucket>& list) {
   }
 }
 
+/// A removal, kinds that do not exist, tags that are none, far too many, and all of them said at
+/// the end of time.
+inline std::string strange_labels() {
+  constexpr const char* kLabels =
+      "(3, '', '1'), (0, 'good', '1'), (0, 'two words', '1'), (0, char(27, 93, 48), '1'), "
+      "(0, 'a', 'b'), (1, '', 'a note'), (1, 'x', 'y'), (2, '', '-x'), (2, 'was', 'w'), "
+      "(2, 'other', 'w'), (7, '', 'x'), (-1, 'x', 'x')";
+  return fmt::format(
+      "INSERT INTO label SELECT run.id, it.column1, it.column2, it.column3, 9223372036854775807 "
+      "FROM run, (VALUES {0}) AS it; INSERT INTO label WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL "
+      "SELECT i + 1 FROM r WHERE i < 20000) SELECT run.id, 0, 't' || i, '1', i FROM run, r; "
+      "INSERT INTO label SELECT id, 0, hex(zeroblob(500000)), '1', 1 FROM run",
+      kLabels);
+}
+
 /// What cannot be told from an honest run, and must stay harmless.
 inline void add_strange_runs(std::vector<HostileBucket>& list) {
   list.push_back(by_sql("a name that leads elsewhere",
@@ -266,6 +281,7 @@ inline void add_strange_runs(std::vector<HostileBucket>& list) {
   list.push_back(by_sql("an environment that preloads a library",
                         "UPDATE environment SET json = '{\"LD_PRELOAD\":\"/tmp/x.so\"}'", false,
                         true));
+  list.push_back(by_sql("labels that no command would say", strange_labels(), false, true));
 }
 
 inline std::vector<HostileBucket> hostile_buckets() {

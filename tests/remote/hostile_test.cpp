@@ -232,6 +232,31 @@ TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
 }
 
+TEST_F(HostileTest, LabelsFromElsewhereRemoveNothingAndLeaveTheLastWordToUsersHere) {
+  const HostileBucket hostile = crafted::by_sql("", crafted::strange_labels());
+  const Scene scene = this->scene();
+  scene.begin(&hostile, foreign_);
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(scene.flor({"fetch", foreign_, scene.url()}).status, 0);
+    EXPECT_THAT(scene.flor({"list", "-q"}).out, HasSubstr(foreign_));
+  }
+  const auto tags = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"tag", foreign_, "--json"});
+    return nlohmann::json::parse(scene.flor(std::move(words)).out)["tags"];
+  };
+  const nlohmann::json given = tags({});
+  EXPECT_EQ(given.size(), 64U);
+  for (const std::string tag : given) EXPECT_TRUE(tag == "good" || tag[0] == 't') << tag;
+  const std::string last = given.back();
+  EXPECT_EQ(tags({"--remove", last}).size(), 63U);
+  EXPECT_EQ(scene.flor({"note", foreign_, "mine"}).status, 0);
+  ASSERT_EQ(scene.flor({"fetch", foreign_, scene.url()}).status, 0);
+  EXPECT_THAT(scene.flor({"note", foreign_}).out, HasSubstr(": mine\n"));
+  const auto after = tags({});
+  EXPECT_EQ(std::ranges::count(after, last), 0);
+  store::expect_same_when_made_again(scene.home());
+}
+
 TEST_F(HostileTest, PoisonIsFoundByVerifyAsByFsckAndIsNoAdviceForTheStoreHere) {
   const HostileBucket hostile{"", false,
                               [](ObjectStore& objects, const std::string& key) {
