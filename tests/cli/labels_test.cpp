@@ -265,7 +265,7 @@ TEST_F(LabelsTest, CheckpointsOfARemovedRunAreNotNamedAndWhatItTakesIs) {
   for (const Json& run : usage["runs"]) {
     EXPECT_EQ(run.contains("removed"), run["run"] == removed.key) << run;
   }
-  EXPECT_THAT(flor({"list", "other", "--removed"}).err, HasSubstr("no experiment 'other'"));
+  EXPECT_THAT(flor({"list", "other", "--removed"}).err, HasSubstr("no run of other is removed"));
   said({"rm", removed.key, "--undo"});
   EXPECT_EQ(store::find_checkpoint(store(), place).info.digest, content);
 }
@@ -277,9 +277,7 @@ TEST_F(LabelsTest, AWatchOfAnExperimentFollowsItsRuns) {
                       {{.experiment = "linear"}}, std::chrono::seconds(1));
   const auto found = [&] {
     std::map<std::string, int> runs;
-    watch.step([&](const cli::CheckpointSource::Found& one) {
-      ++runs[one.path.substr(0, one.path.find('@'))];
-    });
+    watch.step([&](const cli::Found& one) { ++runs[one.path.substr(0, one.path.find('@'))]; });
     return runs;
   };
   said({"rm", second.key});

@@ -49,7 +49,8 @@ TEST_F(Learner, WalkingThereGivesWhatJumpingGives) {
 
 TEST_F(Learner, SkippedSegmentsEndEachEpochInItsRecordedState) {
   record();
-  for (const int count : some_of<int>({1, 3, 8}, 2)) expect_exact({.count = count, .flags = {}}, tails_);
+  for (const int count : some_of<int>({1, 3, 8}, 2))
+    expect_exact({.count = count, .flags = {}}, tails_);
 }
 
 TEST_F(Learner, SparseCheckpointsAreBridgedByTrainingAgain) {
@@ -101,7 +102,8 @@ TEST_F(Learner, HindsightInsideTheTrainingLoopSeesTheRecordedGradients) {
 TEST_F(Learner, ADataLoaderCanBeTheMainLoop) {
   record({"main=loader"});
   ASSERT_EQ(recorded_.size(), 5u);
-  for (const int count : some_of<int>({1, 2, 5}, 2)) expect_exact({.count = count, .flags = {}}, recorded_);
+  for (const int count : some_of<int>({1, 2, 5}, 2))
+    expect_exact({.count = count, .flags = {}}, recorded_);
 }
 
 TEST_F(Learner, AForgottenSchedulerIsNoticedAndTheFirstDifferenceNamed) {

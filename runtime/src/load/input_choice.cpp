@@ -28,10 +28,9 @@ store::Run resolve_input(const store::Catalog& catalog, std::string_view name,
                          const Runtime* session) {
   store::Run run = resolve_for(catalog, name, this_program());
   if (name != run.start.experiment || !is_own(run, session)) return run;
-  const auto earlier =
-      latest_run_of(catalog, this_program(), {}, [&](const store::Run& other) {
-        return other.start.experiment == name && !is_own(other, session);
-      });
+  const auto earlier = latest_run_of(catalog, this_program(), {}, [&](const store::Run& other) {
+    return other.start.experiment == name && !is_own(other, session);
+  });
   if (earlier) return *earlier;
   try {
     return catalog.resolve(fmt::format("{}~1", name));
@@ -55,9 +54,10 @@ store::NamedCheckpoint find_named(const store::Store& store, const store::Run& r
                                key, what, key));
   }
   if (!named.deleted) return named;
-  throw NotFound(fmt::format("run {} has no checkpoint {} any more: it was deleted, 'flor keep "
-                             "{}@{} --undo' brings it back",
-                             key, what, key, text));
+  throw NotFound(
+      fmt::format("run {} has no checkpoint {} any more: it was deleted, 'flor keep "
+                  "{}@{} --undo' brings it back",
+                  key, what, key, text));
 }
 
 /// The program is told the name that it was told when it was recorded.
@@ -104,9 +104,8 @@ void throw_as(ExitStatus status, const std::string& message) {
 
 ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text) {
   (void)store.catalog().follow();  // it may be a run that is being recorded
-  store::RunAndPlace named = store::run_and_place(text, [&](std::string_view name) {
-    return resolve_input(store.catalog(), name, session);
-  });
+  store::RunAndPlace named = store::run_and_place(
+      text, [&](std::string_view name) { return resolve_input(store.catalog(), name, session); });
   if (session && named.run.key == session->run().key) {
     (void)session->find_checkpoint(false);  // which waits until all that was taken is durable
   }
@@ -117,15 +116,16 @@ ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view
 }
 
 ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_view called,
-                            const std::string& record) {
-  auto json = nlohmann::json::parse(record, nullptr, false);
+                            const RecordedLoad& load) {
+  auto json = nlohmann::json::parse(load.record, nullptr, false);
   const auto text = [&](const char* name) {
     const bool there = json.is_object() && json.contains(name) && json[name].is_string();
     return there ? json[name].get<std::string>() : std::string();
   };
   if (const std::string refused = text("refused"); !refused.empty()) {
     // A program that ended with the error has not come past it, and may load now.
-    if (!session.repeats()) return choose_input(store, &session, called);
+    const bool repeats = session.mode() == Mode::replay || session.catching_up() || load.suppressed;
+    if (!repeats) return choose_input(store, &session, called);
     const auto& status = json["status"];
     throw_as(status.is_number_integer() ? static_cast<ExitStatus>(status.get<int>())
                                         : ExitStatus::failed,

@@ -13,6 +13,7 @@
 namespace flor::detail {
 
 class Runtime;
+struct RecordedLoad;
 
 /// A checkpoint that is loaded. Its content is not collected while this lives, unless the store is
 /// open for reading only.
@@ -24,7 +25,7 @@ struct ChosenInput {
 /// The text by which a record knows a load: that of the program, but for a checkpoint of the run of
 /// the session its key alone, since `flor::best_checkpoint` finds another one in a replay.
 std::string recorded_text(std::string_view text, const Runtime* session);
-/// What a run logs of it, see kLoadedName.
+/// The text that a run logs of it, see kLoadedName.
 std::string record_of(std::string_view text, const store::NamedCheckpoint& named);
 /// The same of a program to which the error was thrown instead.
 std::string record_of(std::string_view text, const Error& error);
@@ -37,6 +38,6 @@ ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view
 /// Finds the one that the record of the session's run has, deleted or not, as long as its content
 /// is there. Throws what the record says was thrown, and NotFound where it is gone.
 ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_view text,
-                            const std::string& record);
+                            const RecordedLoad& load);
 
 }  // namespace flor::detail

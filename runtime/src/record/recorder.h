@@ -50,7 +50,6 @@ class Recorder : public Runtime {
   void score_checkpoint(std::string_view name,
                         const std::map<std::string, double>& scores) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
-  bool repeats() const override { return resumption_ != nullptr; }
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void failed_after_all(std::string_view why) noexcept override;
   void abandon(std::string_view why) noexcept override;

@@ -16,9 +16,10 @@ std::string text_of(const std::string& record) {
 
 }  // namespace
 
-std::optional<std::string> LoadedInputs::next(const store::Catalog& catalog, const store::Run& run,
-                                              std::string_view text, Journal& journal) {
-  const Key here{VisitedPlaces::text(places_.next(journal).place, 0), std::string(text)};
+std::optional<RecordedLoad> LoadedInputs::next(const store::Catalog& catalog, const store::Run& run,
+                                               std::string_view text, Journal& journal) {
+  const VisitedPlaces::Visit visit = places_.next(journal);
+  const Key here{VisitedPlaces::text(visit.place, 0), std::string(text)};
   if (!recorded_) {
     recorded_.emplace();
     std::vector<store::Value> values = catalog.values({.run = run.id,
@@ -36,9 +37,9 @@ std::optional<std::string> LoadedInputs::next(const store::Catalog& catalog, con
   }
   const auto found = recorded_->find(here);
   if (found == recorded_->end() || found->second.empty()) return std::nullopt;
-  std::string record = std::move(found->second.front());
+  RecordedLoad load{std::move(found->second.front()), visit.suppressed};
   found->second.pop_front();
-  return record;
+  return load;
 }
 
 }  // namespace flor::detail

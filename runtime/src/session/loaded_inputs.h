@@ -22,14 +22,19 @@ inline constexpr const char* kLoadedName = "flor.load";
 /// since values of one name are counted at their place, and the recorded ones keep their numbers.
 inline constexpr const char* kNewLoadName = "flor.load.hindsight";
 
+struct RecordedLoad {
+  std::string record;       ///< see kLoadedName
+  bool suppressed = false;  ///< the program is on its way to where it goes on
+};
+
 /// Belongs to the session's thread.
 class LoadedInputs {
  public:
   /// The program loads the checkpoint that `text` names where the journal is now: what the record
   /// of `run` says that it loaded here under this text, if it says anything. Several loads of one
   /// text at one place come in their order.
-  std::optional<std::string> next(const store::Catalog& catalog, const store::Run& run,
-                                  std::string_view text, Journal& journal);
+  std::optional<RecordedLoad> next(const store::Catalog& catalog, const store::Run& run,
+                                   std::string_view text, Journal& journal);
 
  private:
   using Key = std::pair<std::string, std::string>;  // place, text

@@ -117,12 +117,9 @@ class Runtime {
   Journal& journal() { return journal_; }
   store::Store& store() { return *store_; }
   /// The checkpoint that the run loaded at this place by its record, see LoadedInputs.
-  std::optional<std::string> next_load(std::string_view text) {
+  std::optional<RecordedLoad> next_load(std::string_view text) {
     return visits_.loads.next(store_->catalog(), run(), text, journal_);
   }
-  /// The program does what it did before: all of a replay, and of a resumed run what leads to its
-  /// point.
-  virtual bool repeats() const { return true; }
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;

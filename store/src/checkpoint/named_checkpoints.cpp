@@ -1,4 +1,5 @@
 #include "checkpoint/named_checkpoints.h"
+
 #include "database/store_impl.h"
 #include "file/home_files.h"
 #include "index/catalog/checkpoint_rows.h"
@@ -67,13 +68,11 @@ void check_present(Connection& connection, std::string_view key) {
   const auto row =
       connection("SELECT 1 FROM run WHERE key = ?1 AND " FLOR_IS_REMOVED("run.id"), key);
   if (!row->step()) return;
-  throw NotFound(fmt::format("run {0} was removed: `flor rm {0} --undo` brings it back",
-                             key.substr(0, 8)));
+  throw NotFound(
+      fmt::format("run {0} was removed: `flor rm {0} --undo` brings it back", key.substr(0, 8)));
 }
 
-void touch(const std::filesystem::path& path) {
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-}
+void touch(const std::filesystem::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
 
 }  // namespace
 
@@ -81,13 +80,13 @@ std::vector<NamedCheckpoint> named_checkpoints(const Store& store, const Checkpo
                                                std::int64_t after) {
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
-  const auto rows = database.connection(
-      "SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
-      "LEFT JOIN rank_run ON rank_run.run = run.id "
-      "WHERE point.id > ?1 AND point.kind IN (0, 3) AND "
-      "((?2 = '' AND run.key = ?3) OR (experiment.name = ?2 AND coalesce(rank, 0) = 0)) AND NOT "
-      FLOR_IS_REMOVED("run.id") "ORDER BY point.id",
-      after, scope.experiment, scope.run);
+  const auto rows =
+      database.connection("SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
+                          "LEFT JOIN rank_run ON rank_run.run = run.id "
+                          "WHERE point.id > ?1 AND point.kind IN (0, 3) AND "
+                          "((?2 = '' AND run.key = ?3) OR (experiment.name = ?2 AND coalesce(rank, "
+                          "0) = 0)) AND NOT " FLOR_IS_REMOVED("run.id") "ORDER BY point.id",
+                          after, scope.experiment, scope.run);
   std::vector<NamedCheckpoint> all;
   while (rows->step()) {
     if (auto named = read_named(*rows)) all.push_back(*std::move(named));
@@ -119,11 +118,11 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
 std::optional<NamedCheckpoint> find_content(const Store& store, const Digest& content) {
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
-  const auto rows =
-      database.connection("SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
-                          "WHERE point.digest = ?1 AND point.kind IN (0, 3) AND NOT " FLOR_IS_REMOVED(
-                              "run.id") "ORDER BY point.id DESC",
-                          content);
+  const auto rows = database.connection(
+      "SELECT " FLOR_NAMED_COLUMNS "FROM checkpoint " FLOR_NAMED_TABLES
+      "WHERE point.digest = ?1 AND point.kind IN (0, 3) AND NOT " FLOR_IS_REMOVED(
+          "run.id") "ORDER BY point.id DESC",
+      content);
   while (rows->step()) {
     if (auto named = read_named(*rows)) return named;
   }
@@ -156,9 +155,7 @@ void hang_journal_bell(const Store& store) noexcept {
   if (descriptor >= 0) ::close(descriptor);
 }
 
-void ring_checkpoint(const Database& database) {
-  touch(database.paths.checkpoint_bell());
-}
+void ring_checkpoint(const Database& database) { touch(database.paths.checkpoint_bell()); }
 
 void ring(const Database& database) { touch(database.paths.journal_bell()); }
 

@@ -1,10 +1,11 @@
 // usage: follows every checkpoint to the records that it needs, and finds which ones are shared.
+#include "maintain/usage.h"
+
 #include "database/manifest.h"
 #include "database/open_file.h"
 #include "database/store_impl.h"
 #include "file/home_files.h"
 #include "index/catalog/labels.h"
-#include "maintain/usage.h"
 #include "retention/chunk_sizes.h"
 
 #include <flor/store/error.h>

@@ -419,10 +419,8 @@ class Fetching {
     const auto taken = evaluations_to_take(database_, *run, evaluations);
     store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);
-    if (!only_adds_checkpoints() && !store::is_of_here(to, *run)) {
-      store::merge_labels(catalog_.connection(), catalog_.run(), to, *run,
-                          store::LabelSource::elsewhere);
-    }
+    const bool only_adds = only_adds_checkpoints();
+    if (!only_adds) store::take_labels(catalog_.connection(), catalog_.run(), to, *run);
     if (!options_.only) store::bring_back_fetched(writing, *run);
     note(writing, *run, takes, origin);
     log(taken);

@@ -597,8 +597,8 @@ std::size_t Catalog::count_runs(std::string_view experiment, std::size_t most) c
   const Lock lock(database_->mutex);
   const auto row = database_->connection(
       experiment.empty()
-          ? "SELECT count(*) FROM (SELECT 1 FROM run WHERE NOT " FLOR_IS_REMOVED("run.id")
-            "LIMIT ?1)"
+          ? "SELECT count(*) FROM (SELECT 1 FROM run WHERE NOT " FLOR_IS_REMOVED(
+                "run.id") "LIMIT ?1)"
           : "SELECT count(*) FROM (SELECT 1 FROM run WHERE experiment = (SELECT id FROM experiment "
             "WHERE name = ?2) AND NOT " FLOR_IS_REMOVED("run.id") "LIMIT ?1)");
   row->bind(1, rows_of(most));
@@ -622,11 +622,11 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
       if (!visit()) left = 0;
     }
   };
-  const std::string chosen = fmt::format(
-      "{}AND (?1 OR " FLOR_FIRST_RANK ") ",
-      listing.presence == RunPresence::there ? "NOT " FLOR_IS_REMOVED("run.id")
-      : listing.among                        ? FLOR_IS_REMOVED("run.id")
-                                             : "run.id IN " FLOR_REMOVED_RUNS);
+  const std::string chosen =
+      fmt::format("{}AND (?1 OR " FLOR_FIRST_RANK ") ",
+                  listing.presence == RunPresence::there ? "NOT " FLOR_IS_REMOVED("run.id")
+                  : listing.among                        ? FLOR_IS_REMOVED("run.id")
+                                                         : "run.id IN " FLOR_REMOVED_RUNS);
   if (listing.among) {
     // An unfinished statement keeps all reads at one state of the catalog.
     const auto moment = database_->connection("SELECT 1 FROM run");
@@ -638,8 +638,8 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
           id, listing.experiment));
     }
   } else if (listing.experiment.empty()) {
-    visit_rows(*database_->connection(
-        columns + "WHERE " + chosen + "ORDER BY run.id DESC LIMIT ?2", all, rows_of(listing.limit)));
+    visit_rows(*database_->connection(columns + "WHERE " + chosen + "ORDER BY run.id DESC LIMIT ?2",
+                                      all, rows_of(listing.limit)));
   } else {
     visit_rows(*database_->connection(
         columns + "WHERE experiment.name = ?2 AND " + chosen + "ORDER BY run.id DESC LIMIT ?3", all,

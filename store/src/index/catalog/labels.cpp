@@ -95,9 +95,8 @@ void check_known(Connection& connection, std::int64_t run) {
 bool can_be_said(Connection& connection, std::int64_t run, const LabelEvent& label) {
   switch (label.kind) {
     case LabelKind::tag:
-      return is_tag(label.name) &&
-             (label.value.empty() ||
-              (label.value == "1" && count_tags(connection, run) < kTagsMax));
+      return is_tag(label.name) && (label.value.empty() ||
+                                    (label.value == "1" && count_tags(connection, run) < kTagsMax));
     case LabelKind::note:
       return label.name.empty() && label.value.size() <= kNoteBytesMax;
     case LabelKind::name:
@@ -237,8 +236,8 @@ void change_tags(Store& store, std::int64_t run, std::span<const std::string> ad
     }
   }
   if (!added.empty() && count_tags(connection, labelled) > kTagsMax) {
-    throw UsageError(fmt::format("a run has at most {} tags: take some away with --remove TAG",
-                                 kTagsMax));
+    throw UsageError(
+        fmt::format("a run has at most {} tags: take some away with --remove TAG", kTagsMax));
   }
   writing.commit();
 }
@@ -278,6 +277,10 @@ void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64
   take_name_of_group(to, target);
 }
 
+void take_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
+  if (!is_of_here(to, target)) merge_labels(from, run, to, target, LabelSource::elsewhere);
+}
+
 void bring_back_fetched(Writing& writing, std::int64_t run) {
   if (label_of(writing.connection(), run, LabelKind::removed).empty()) return;
   say_label(writing, run, LabelKind::removed, "", "");
@@ -286,8 +289,8 @@ void bring_back_fetched(Writing& writing, std::int64_t run) {
 std::int64_t membership_mark(const Store& store) {
   Database& database = *store.impl().database;
   const std::lock_guard lock(database.mutex);
-  const auto row =
-      database.connection("SELECT coalesce(sum(said_us & 0xFFFFFFFF), 0) FROM label WHERE kind IN (2, 3)");
+  const auto row = database.connection(
+      "SELECT coalesce(sum(said_us & 0xFFFFFFFF), 0) FROM label WHERE kind IN (2, 3)");
   row->step();
   return row->integer(0);
 }

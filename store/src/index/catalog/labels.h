@@ -18,8 +18,9 @@ class Writing;
 
 /// True of a run that is removed, by itself or with its group. Looks up one run: a list of all that
 /// are removed would be made anew by each statement.
-#define FLOR_IS_REMOVED(run)                                                                    \
-  "EXISTS (SELECT 1 FROM label WHERE label.run IN (" run ", (SELECT leader FROM rank_run WHERE " \
+#define FLOR_IS_REMOVED(run)                             \
+  "EXISTS (SELECT 1 FROM label WHERE label.run IN (" run \
+  ", (SELECT leader FROM rank_run WHERE "                \
   "rank_run.run = " run ")) AND kind = 3 AND value <> '') "
 /// A query for the ids of the runs that are removed.
 #define FLOR_REMOVED_RUNS                                                                     \
@@ -28,7 +29,7 @@ class Writing;
 
 constexpr std::size_t kTagBytesMax = 64, kTagsMax = 64, kNoteBytesMax = 4096, kNameBytesMax = 255;
 
-/// Who said labels that are merged.
+/// Where labels that are merged come from.
 enum class LabelSource {
   here,       ///< users of this store, or it has taken them already
   elsewhere,  ///< anyone who can write to the place that they come from
@@ -59,6 +60,8 @@ void take_name_of_group(Connection& connection, std::int64_t run);
 /// Within a transaction of the caller.
 void merge_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                   LabelSource source);
+/// The same from elsewhere, unless the run was recorded here: then it takes none.
+void take_labels(Connection& from, std::int64_t run, Connection& to, std::int64_t target);
 /// Brings back a run that was removed here, with its group: a user who fetches it wants it.
 void bring_back_fetched(Writing& writing, std::int64_t run);
 
