@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <ranges>
 
 namespace flor::cli {
 namespace {
@@ -106,8 +105,8 @@ std::vector<store::Run> Best::choose(Context& context) const {
   for (const std::string& text : runs_) runs.push_back(parse_whole_run(context, text));
   // As the catalog lists them: the newest first, each once.
   std::ranges::sort(runs, std::ranges::greater(), &store::Run::id);
-  const auto again = std::ranges::unique(runs, {}, &store::Run::id);
-  runs.erase(again.begin(), again.end());
+  const auto is_same = [](const store::Run& a, const store::Run& b) { return a.id == b.id; };
+  runs.erase(std::unique(runs.begin(), runs.end(), is_same), runs.end());
   if (runs_.empty()) {
     const std::string experiment =
         experiment_.empty() ? default_run(catalog).start.experiment : experiment_;
@@ -126,11 +125,11 @@ std::vector<store::Run> Best::choose(Context& context) const {
 std::vector<Ranked> Best::rank(Context& context, const std::vector<store::Run>& runs) const {
   std::vector<Ranked> all;
   std::vector<store::Score> scores;
-  for (const store::Run& run : std::views::reverse(runs)) {
-    for (FoundCheckpoint& found : store::scored_checkpoints(context.store(), run.id, metric_)) {
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    for (FoundCheckpoint& found : store::scored_checkpoints(context.store(), run->id, metric_)) {
       if (!found.score || std::isnan(*found.score)) continue;
       scores.push_back(found.score);
-      all.push_back({&run, std::move(found)});
+      all.push_back({&*run, std::move(found)});
     }
   }
   std::vector<Ranked> ranked;
