@@ -8,7 +8,7 @@
 #include "index/catalog/rank_launch.h"
 #include "ranks/rank_group.h"
 #include "record/source_commit.h"
-#include "record/unregistered.h"
+#include "resume/unregistered.h"
 #include "session/build_facts.h"
 #include "session/preemption.h"
 #include "session/run_choice.h"

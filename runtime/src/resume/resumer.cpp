@@ -8,7 +8,7 @@
 #include "maintain/shared_view.h"
 #include "protocol/value_text.h"
 #include "record/recorder.h"
-#include "record/unregistered.h"
+#include "resume/unregistered.h"
 #include "resume/changes.h"
 #include "session/preemption.h"
 #include "session/run_choice.h"

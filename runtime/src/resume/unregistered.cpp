@@ -1,4 +1,4 @@
-#include "record/unregistered.h"
+#include "resume/unregistered.h"
 
 #include "session/build_facts.h"
 #include "sources/forgotten.h"
