@@ -231,7 +231,7 @@ class RecordedWayTest : public RecordedRun {
     store::ResumePoint point;
     point.epoch = 2;
     point.loop = "train";
-    way_.know(store_->catalog(), run_.id, point);
+    way_.know(values_on_way(store_->catalog(), run_.id, point));
   }
   store::Run run_ = add_run();
   RecordedWay way_;

@@ -448,7 +448,7 @@ std::optional<store::FoundCheckpoint> Replayer::find_checkpoint(bool best) {
 void Replayer::keep(LogBatch batch) {
   try {
     for_each_value(
-        batch, parts_->ordinals(),
+        journal_, batch, parts_->ordinals(),
         [this](const LoggedContent& logged) {
           return parts_->take_content(logged, flags_.hands_in);
         },

@@ -9,17 +9,19 @@
 
 namespace flor::detail {
 
-void RecordedWay::know(const store::Catalog& catalog, std::int64_t run,
-                       const store::ResumePoint& point) {
-  if (point.loop.empty()) return;
+ValuesOnWay values_on_way(const store::Catalog& catalog, std::int64_t run,
+                          const store::ResumePoint& point) {
+  ValuesOnWay values;
+  if (point.loop.empty()) return values;
   for (store::Value& value : catalog.values({.run = run,
                              .names = {},
                              .first_epoch = point.epoch,
                              .last_epoch = point.epoch,
                              .recorded = true,
                              .hindsight = false})) {
-    if (value.place.step < 0) recorded_.emplace(value_identity(value), std::move(value));
+    if (value.place.step < 0) values.emplace(value_identity(value), std::move(value));
   }
+  return values;
 }
 
 bool RecordedWay::compare(store::Value& value, const LoggedContent* content) {

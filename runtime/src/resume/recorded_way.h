@@ -6,18 +6,26 @@
 #include <flor/store/store.h>
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace flor::detail {
+
+/// By their identities.
+using ValuesOnWay = std::map<std::string, store::Value>;
+/// The values of the iteration of the point that were logged outside of its nested loops; none
+/// where the point is not inside an iteration.
+ValuesOnWay values_on_way(const store::Catalog& catalog, std::int64_t run,
+                          const store::ResumePoint& point);
 
 /// Compares values that are logged on the way with the recorded ones, which stay. Belongs to the
 /// background thread, but where it says otherwise.
 class RecordedWay {
  public:
-  /// The values of the iteration of the point that were logged outside of its nested loops. Before
-  /// there is a background thread.
-  void know(const store::Catalog& catalog, std::int64_t run, const store::ResumePoint& point);
+  /// Before there is a background thread.
+  void know(ValuesOnWay recorded) { recorded_ = std::move(recorded); }
   /// False: the value is replaced by the recorded one, whose content is stored.
   bool compare(store::Value& value, const LoggedContent* content);
   /// The first value that is logged differently now, in words; empty if none is. Where no value is
@@ -32,7 +40,7 @@ class RecordedWay {
 
  private:
   std::atomic<bool> entered_{false};
-  std::map<std::string, store::Value> recorded_;  // by identity
+  ValuesOnWay recorded_;
   std::string difference_;
 };
 

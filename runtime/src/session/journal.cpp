@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <utility>
 
 namespace flor::detail {
@@ -121,6 +122,49 @@ void Journal::written() {
     taken_bytes_ = 0;
   }
   taken_.notify_all();
+}
+
+void for_each_value(const Journal& journal, const LogBatch& batch, Ordinals& ordinals,
+                    const std::function<std::string(const LoggedContent&)>& store_content,
+                    const std::function<void(const LogRecord&, store::Value)>& take,
+                    const std::function<void(const store::Value&)>& pass) {
+  using store::ValueType;
+  std::vector<const std::string*> texts;  // the journal is asked once for each
+  const auto text_of = [&](std::uint32_t id) -> const std::string& {
+    if (id >= texts.size()) texts.resize(id + 1);
+    if (!texts[id]) texts[id] = &journal.text_of(id);
+    return *texts[id];
+  };
+  for (const LogRecord& record : batch.records) {
+    const std::string& inner = batch.texts[record.inner];
+    const std::int64_t ordinal = ordinals.next(record, inner);
+    if (record.suppressed && !pass) continue;
+    store::Value value;
+    value.name = text_of(record.name);
+    value.place = {text_of(record.path), record.epoch, record.step, inner};
+    value.ordinal = ordinal;
+    if (record.suppressed) {
+      pass(value);
+      continue;
+    }
+    value.type = record.type;
+    switch (record.type) {
+      case ValueType::boolean:
+      case ValueType::integer:
+        value.value = std::bit_cast<std::int64_t>(record.bits);
+        break;
+      case ValueType::real:
+        value.value = std::bit_cast<double>(record.bits);
+        break;
+      case ValueType::tensor:
+      case ValueType::image:
+        value.value = store_content(batch.contents[record.bits]);
+        break;
+      default:
+        value.value = batch.texts[record.bits];
+    }
+    take(record, std::move(value));
+  }
 }
 
 }  // namespace flor::detail

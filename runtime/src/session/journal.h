@@ -89,6 +89,10 @@ class Journal {
   CurrentPlace& place() { return place_; }
   /// Changes the parts of the place that need the mutex.
   void move(const std::function<void(CurrentPlace&)>& change);
+  /// Drops values that are logged from now on, or keeps them again.
+  void suppress(bool suppressed) {
+    move([suppressed](CurrentPlace& place) { place.suppressed = suppressed; });
+  }
 
   std::uint32_t intern(std::string_view text);
   /// Valid as long as the journal.
@@ -134,5 +138,12 @@ class Journal {
   std::function<void()> wake_;
   std::function<void(const std::function<void()>&)> wait_;
 };
+
+/// Hands the values of a batch of `journal` on as the catalog has them; contents are stored through
+/// `store_content`. Those that are suppressed go to `pass`, without their contents.
+void for_each_value(const Journal& journal, const LogBatch& batch, Ordinals& ordinals,
+                    const std::function<std::string(const LoggedContent&)>& store_content,
+                    const std::function<void(const LogRecord&, store::Value)>& take,
+                    const std::function<void(const store::Value&)>& pass = {});
 
 }  // namespace flor::detail

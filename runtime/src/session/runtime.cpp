@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 namespace flor::detail {
 namespace {
 
@@ -175,10 +173,6 @@ void Runtime::end_loop(Frame& frame, LoopEnd how) {
   if (frame.depth == 1) left_nested(frame, how);
 }
 
-void Runtime::suppress(bool suppressed) {
-  journal_.move([&](CurrentPlace& place) { place.suppressed = suppressed; });
-}
-
 std::map<std::string, store::SavedCheckpoint> Runtime::recorded_saves() const {
   std::map<std::string, store::SavedCheckpoint> saves;
   for (store::SavedCheckpoint& saved : store_->catalog().saved(run().id)) {
@@ -207,50 +201,6 @@ void Runtime::update_place() {
     place.nested = depth > 1;
     place.inner_depth = depth > 2 ? std::min(depth - 2, CurrentPlace::kInnerLoops) : 0;
   });
-}
-
-void Runtime::for_each_value(
-    const LogBatch& batch, Ordinals& ordinals,
-    const std::function<std::string(const LoggedContent&)>& store_content,
-    const std::function<void(const LogRecord&, store::Value)>& take,
-    const std::function<void(const store::Value&)>& pass) const {
-  using store::ValueType;
-  std::vector<const std::string*> texts;  // the journal is asked once for each
-  const auto text_of = [&](std::uint32_t id) -> const std::string& {
-    if (id >= texts.size()) texts.resize(id + 1);
-    if (!texts[id]) texts[id] = &journal_.text_of(id);
-    return *texts[id];
-  };
-  for (const LogRecord& record : batch.records) {
-    const std::string& inner = batch.texts[record.inner];
-    const std::int64_t ordinal = ordinals.next(record, inner);
-    if (record.suppressed && !pass) continue;
-    store::Value value;
-    value.name = text_of(record.name);
-    value.place = {text_of(record.path), record.epoch, record.step, inner};
-    value.ordinal = ordinal;
-    if (record.suppressed) {
-      pass(value);
-      continue;
-    }
-    value.type = record.type;
-    switch (record.type) {
-      case ValueType::boolean:
-      case ValueType::integer:
-        value.value = std::bit_cast<std::int64_t>(record.bits);
-        break;
-      case ValueType::real:
-        value.value = std::bit_cast<double>(record.bits);
-        break;
-      case ValueType::tensor:
-      case ValueType::image:
-        value.value = store_content(batch.contents[record.bits]);
-        break;
-      default:
-        value.value = batch.texts[record.bits];
-    }
-    take(record, std::move(value));
-  }
 }
 
 }  // namespace flor::detail

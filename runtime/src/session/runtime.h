@@ -164,13 +164,6 @@ class Runtime {
   /// Keeps a batch of logged values; on the background thread.
   virtual void keep(LogBatch batch) = 0;
 
-  /// Hands the values of a batch on as the catalog has them; contents are stored through
-  /// `store_content`. Those that are suppressed go to `pass`, without their contents.
-  void for_each_value(const LogBatch& batch, Ordinals& ordinals,
-                      const std::function<std::string(const LoggedContent&)>& store_content,
-                      const std::function<void(const LogRecord&, store::Value)>& take,
-                      const std::function<void(const store::Value&)>& pass = {}) const;
-
   void start_journal();
   void flush_journal();                     ///< on the background thread
   virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
@@ -181,9 +174,6 @@ class Runtime {
   std::vector<Slot> attached_here() const;
   /// The key of a checkpoint that is saved now; its name is still missing.
   store::CheckpointKey save_key(std::int64_t main_loops) const;
-
-  /// Drops values that are logged from now on, or keeps them again.
-  void suppress(bool suppressed);
 
   /// Sets the place that the frames define.
   void update_place();

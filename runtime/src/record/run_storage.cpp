@@ -1,0 +1,196 @@
+#include "record/run_storage.h"
+
+#include "base/notice.h"
+#include "base/process_facts.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace flor::detail {
+
+RunStorage::RunStorage(Parts parts)
+    : parts_(std::move(parts)),
+      rows_(
+          parts_.store, parts_.run,
+          {.flush_journal = parts_.flush_journal,
+           .write_content =
+               [this](const LoggedContent& logged) { return checkpoints_.write_content(logged); }}),
+      checkpoints_({.store = parts_.store,
+                    .run = parts_.run,
+                    .priority = parts_.priority,
+                    .rows = rows_,
+                    .group = parts_.group,
+                    .saved = saved_,
+                    .flush_progress = [this] { flush_progress(); }}) {}
+
+void RunStorage::take_over(std::map<std::string, store::SavedCheckpoint> saved, bool with_steps) {
+  const store::Catalog& catalog = parts_.store->catalog();
+  rows_.health().set_gaps(catalog.gaps(parts_.run.id));
+  saved_.know(std::move(saved));
+  if (!with_steps) return;
+  std::vector<store::CheckpointKey> steps;
+  for (const store::CheckpointInfo& info : catalog.checkpoints(parts_.run.id)) {
+    if (info.key.kind == store::CheckpointKind::step) steps.push_back(info.key);
+  }
+  checkpoints_.know_steps(std::move(steps));
+}
+
+void RunStorage::open(const std::filesystem::path& repository) {
+  const store::Store& store = *parts_.store;
+  home_ = store.home();
+  if (!repository.empty()) outputs_.emplace(repository, home_);
+  checkpoints_.open();
+  // Without locks `flor gc` could not tell that the packs and journals of this process are in use.
+  says_in_journal_ = store.why_locks_fail().empty();
+  if (says_in_journal_) parts_.store->catalog().say_in_journal(parts_.run.id);
+}
+
+void RunStorage::forget_in_child() noexcept {
+  if (lock_) lock_->forget_in_child();
+}
+
+// ---------------------------------------------------------------------------------------------
+// While the program runs.
+
+void RunStorage::flush_outputs() noexcept {
+  if (!outputs_) return;
+  try {
+    outputs_->enter(parts_.store->catalog(), parts_.run.id);
+  } catch (const std::exception&) {  // the next commit has some files more
+  }
+}
+
+void RunStorage::flush_progress() noexcept {
+  flush_outputs();
+  checkpoints_.drop_steps();
+  rows_.flush_progress();
+}
+
+void RunStorage::write_waiting() noexcept {
+  if (!parts_.store) return;
+  rows_.flush_logged();
+  rows_.flush_values();
+  flush_progress();
+  checkpoints_.retry();
+}
+
+void RunStorage::set_strategy(const store::CheckpointStrategy& strategy) {
+  rows_.update([this, strategy](store::Catalog& catalog) {
+    catalog.put_strategy(parts_.run.id, strategy);
+    saved_.set_strategy(strategy);
+  });
+}
+
+void RunStorage::enter(const store::SavedCheckpoint& saved) {
+  rows_.update([this, saved](store::Catalog& catalog) {
+    if (saved_.enter(saved, catalog, parts_.run.id)) checkpoints_.delete_others();
+  });
+}
+
+void RunStorage::score(std::string_view name, const std::map<std::string, double>& scores) {
+  rows_.update([this, name = std::string(name), scores](store::Catalog& catalog) {
+    if (saved_.score(name, scores, catalog, parts_.run.id)) checkpoints_.delete_others();
+  });
+}
+
+std::optional<store::FoundCheckpoint> RunStorage::find(bool best) {
+  store::Store& store = *parts_.store;
+  // The training continues whatever happens to the index, and waits for it at length only once. In
+  // an outage the user was told already that nothing can be stored.
+  const bool outage = rows_.health().lasts();
+  store.set_patience(index_follows_ && !outage ? lock_patience.usual : lock_patience.in_outage);
+  const bool follows = store.catalog().follow();
+  if (!follows && !outage && index_follows_) {
+    say(Level::warn,
+        fmt::format("the catalog of {} cannot be written now: of run {} the {} checkpoint that it "
+                    "knows is given, which may be an older one",
+                    home_.string(), parts_.run.key.substr(0, 8), best ? "best" : "latest"));
+  }
+  index_follows_ = follows || outage;
+  return best ? store::best_checkpoint(store, parts_.run.id, saved_.strategy())
+              : store::latest_checkpoint(store, parts_.run.id, saved_.strategy());
+}
+
+// ---------------------------------------------------------------------------------------------
+// The end.
+
+void RunStorage::write_rest() noexcept {
+  try {
+    rows_.begin_end(says_in_journal_);
+    write_waiting();
+    checkpoints_.give_up();
+    rows_.give_up_rest();
+    flush_progress();
+  } catch (const std::exception& error) {
+    say(Level::error, error.what());
+  }
+}
+
+void RunStorage::end(bool failed, const std::string& message,
+                     const std::function<void()>& report) noexcept {
+  const store::Run& run = parts_.run;
+  write_rest();
+  try {
+    rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+      if (!failed) catalog.drop_checkpoints(run.id, checkpoints_.steps());  // it is not resumed
+      catalog.finish_run(run.id, now_us(), failed, message, rest);
+    });
+    end_is_written_ = true;
+    if (!failed) {
+      checkpoints_.delete_others(/*at_end=*/true);  // the last one ranks like the others now
+    }
+    report();
+  } catch (const std::exception& error) {
+    say(Level::error,
+        end_is_written_
+            ? fmt::format("run {} has ended: {}", run.key.substr(0, 8), error.what())
+            : fmt::format("the end of run {} could not be recorded: {}; it counts as interrupted, "
+                          "and --flor {} --flor_resume computes again what is not stored of it",
+                          run.key.substr(0, 8), error.what(), run.start.experiment));
+  }
+  close();
+}
+
+void RunStorage::interrupt(const std::string& why, Steps steps) {
+  write_rest();
+  rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
+    if (steps == Steps::dropped) catalog.drop_checkpoints(parts_.run.id, checkpoints_.steps());
+    catalog.interrupt_run(parts_.run.id, why, rest);
+  });
+}
+
+void RunStorage::drop() noexcept {
+  try {
+    parts_.store->catalog().drop_run(parts_.run.id);
+  } catch (const std::exception& error) {
+    say(Level::error, error.what());
+  }
+  close();
+}
+
+void RunStorage::close() noexcept {
+  checkpoints_.close();
+  parts_.group.forget_first_rank();
+  parts_.store.reset();
+  lock_.reset();
+}
+
+void RunStorage::fail_after_end(std::string_view why) noexcept {
+  if (!end_is_written_) return;  // it does not count as finished, as the user was told
+  const store::Run& run = parts_.run;
+  try {
+    const auto store = store::Store::open(home_, store::OpenMode::create);
+    store->catalog().finish_run(run.id, now_us(), true, why);
+    say(Level::warn, fmt::format("{}: run {} counts as failed; --flor {} --flor_resume goes on "
+                                 "with it",
+                                 why, run.key.substr(0, 8), run.start.experiment));
+  } catch (const std::exception& error) {
+    say(Level::error,
+        fmt::format("the end of run {} could not be recorded: {}", run.key, error.what()));
+  }
+}
+
+}  // namespace flor::detail
