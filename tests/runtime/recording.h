@@ -36,7 +36,7 @@ class Recording {
     std::vector<Slot> slots;
     slots.push_back(slot_of(named("x", x)));
     registry.add(std::move(slots));
-    loops.schedule().set_rule(flags);
+    loops.set_rule(flags);
   }
   ~Recording() { background.reset(); }
 

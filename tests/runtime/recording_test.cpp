@@ -29,10 +29,11 @@ class StepRuleTest : public ::testing::Test {
  protected:
   StepRule::Time now_{std::chrono::hours(1)};
   Flags flags_;
-  StepRule rule_{flags_, [this] { return now_; }};
+  StepRule rule_{[this] { return now_; }};
 };
 
 TEST_F(StepRuleTest, WithoutAFlagNothingIsEverDue) {
+  rule_.set_rule(flags_);
   rule_.step();
   now_ += std::chrono::hours(9);
   EXPECT_FALSE(rule_.is_set());
@@ -41,6 +42,7 @@ TEST_F(StepRuleTest, WithoutAFlagNothingIsEverDue) {
 
 TEST_F(StepRuleTest, StepsAreCountedFromTheLastCheckpoint) {
   flags_.every_steps = 2;
+  rule_.set_rule(flags_);
   rule_.step();
   EXPECT_FALSE(rule_.is_due());
   rule_.step();
@@ -54,6 +56,7 @@ TEST_F(StepRuleTest, StepsAreCountedFromTheLastCheckpoint) {
 TEST_F(StepRuleTest, SecondsAreTooAndWhicheverComesFirstCounts) {
   flags_.every_seconds = 1.5;
   flags_.every_steps = 2;
+  rule_.set_rule(flags_);
   now_ += std::chrono::milliseconds(1499);
   EXPECT_FALSE(rule_.is_due());
   now_ += std::chrono::milliseconds(1);

@@ -1,7 +1,6 @@
 #include "record/loop_recorder.h"
 
 #include "base/notice.h"
-#include "base/outage.h"
 #include "index/catalog/resume_point.h"
 #include "resume/resume_check.h"
 #include "state/registry.h"
@@ -55,11 +54,9 @@ LoopRecorder::LoopRecorder(Parts parts)
               .checkpoints = parts.storage.checkpoints(),
               .group = parts.group,
               .ledger = schedule_.ledger(),
-              .add_flor_time =
-                  [this](double seconds) {
-                    if (!parts_.frames.empty()) parts_.frames.front()->flor_seconds += seconds;
-                  }}),
-      steps_(parts.flags, [] { return recorder_clock(); }) {}
+              .add_flor_time = [this](double seconds) {
+                if (!parts_.frames.empty()) parts_.frames.front()->flor_seconds += seconds;
+              }}) {}
 
 // ---------------------------------------------------------------------------------------------
 // Main loops.
@@ -89,7 +86,11 @@ void LoopRecorder::begin_iteration(bool recorded) {
 void LoopRecorder::end_iteration(Frame& main, bool last) {
   last_chance_ = last;
   const bool stored = stores(main);
-  if (!stored && (is_forced(main) || last)) {
+  // The boundary after an iteration is forced in all ranks or in none.
+  const auto is_forced = [&] {
+    return steps_.is_set() && parts_.group.forces(main.ordinal, main.index, steps_.is_due());
+  };
+  if (!stored && (is_forced() || last)) {
     schedule_.force(now(main), store::StorageReason::forced);
   }
   if (stores(main)) {
@@ -233,10 +234,6 @@ bool LoopRecorder::stores(const Frame& main) {
   const bool waits = *schedule_.decided() == store::StorageReason::late;
   if (stored || waits) taker_.hurry_if_late(waits);
   return stored;
-}
-
-bool LoopRecorder::is_forced(const Frame& main) {
-  return steps_.is_set() && parts_.group.forces(main.ordinal, main.index, steps_.is_due());
 }
 
 void LoopRecorder::put_schedule() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/background_thread.h"
+#include "base/outage.h"
 #include "record/checkpoint_taker.h"
 #include "record/group_member.h"
 #include "record/run_storage.h"
@@ -25,7 +26,7 @@ namespace flor::detail {
 class LoopRecorder {
  public:
   struct Parts {
-    const Flags& flags;  ///< final when the first loop begins
+    const Flags& flags;
     const std::vector<Frame*>& frames;
     const Registry& registry;
     const std::unique_ptr<Background>& background;  ///< there once the run has begun
@@ -36,6 +37,11 @@ class LoopRecorder {
   };
   explicit LoopRecorder(Parts parts);
 
+  /// Before the first loop.
+  void set_rule(const Flags& flags) {
+    schedule_.set_rule(flags);
+    steps_.set_rule(flags);
+  }
   Schedule& schedule() { return schedule_; }
   CheckpointTaker& taker() { return taker_; }
   /// Any thread, but for where it says otherwise.
@@ -81,8 +87,6 @@ class LoopRecorder {
  private:
   bool stores(const Frame& main);
   Schedule::Now now(const Frame& main);
-  /// The boundary after an iteration is forced in all ranks or in none.
-  bool is_forced(const Frame& main);
   /// `extra`: one more item, beside the state. False: its epoch is a gap.
   bool take(const store::CheckpointKey& key, const std::vector<Slot>& attached,
             const std::shared_ptr<Batch>& batch, std::optional<store::SnapshotItem> extra = {});
@@ -100,7 +104,7 @@ class LoopRecorder {
   Schedule schedule_;
   CheckpointTaker taker_;
   LongEpochs news_;
-  StepRule steps_;
+  StepRule steps_{[] { return recorder_clock(); }};
   std::int64_t main_loops_ = 0;
   std::int64_t epochs_ = 0;
   std::int64_t taken_boundary_ = -1;  // last one of the current main loop

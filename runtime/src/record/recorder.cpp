@@ -187,7 +187,7 @@ Recorder::Recorder(Flags flags)
     refuse_masked(flags_.kwargs);
     warn_of_masked(flags_.arguments);
   }
-  loops_.schedule().set_rule(flags_);
+  loops_.set_rule(flags_);
   const auto build = build_of_program(repository);
   if (launch) {
     run.commit = launch->commit;

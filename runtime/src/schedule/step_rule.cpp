@@ -4,8 +4,12 @@
 
 namespace flor::detail {
 
-StepRule::StepRule(const Flags& flags, std::function<Time()> clock)
-    : flags_(flags), clock_(std::move(clock)), taken_at_(clock_()) {}
+StepRule::StepRule(std::function<Time()> clock) : clock_(std::move(clock)), taken_at_(clock_()) {}
+
+void StepRule::set_rule(const Flags& flags) {
+  every_steps_ = flags.every_steps;
+  every_seconds_ = flags.every_seconds;
+}
 
 void StepRule::taken() {
   steps_ = 0;
@@ -13,9 +17,9 @@ void StepRule::taken() {
 }
 
 bool StepRule::is_due() const {
-  if (flags_.every_steps && steps_ >= *flags_.every_steps) return true;
-  return flags_.every_seconds &&
-         std::chrono::duration<double>(clock_() - taken_at_).count() >= *flags_.every_seconds;
+  if (every_steps_ && steps_ >= *every_steps_) return true;
+  return every_seconds_ &&
+         std::chrono::duration<double>(clock_() - taken_at_).count() >= *every_seconds_;
 }
 
 }  // namespace flor::detail

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace flor::detail {
 
@@ -13,11 +14,13 @@ namespace flor::detail {
 class StepRule {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// The seconds begin now. `flags` outlives this object, and is final before the first step.
-  StepRule(const Flags& flags, std::function<Time()> clock);
+  /// The seconds begin now.
+  explicit StepRule(std::function<Time()> clock);
+  /// Before the first step.
+  void set_rule(const Flags& flags);
 
   /// False: none is ever due, and steps need not be counted.
-  bool is_set() const { return flags_.every_steps || flags_.every_seconds; }
+  bool is_set() const { return every_steps_ || every_seconds_; }
   /// An iteration of a nested loop is complete.
   void step() { ++steps_; }
   /// A checkpoint is taken, inside an iteration or between two of them.
@@ -25,7 +28,9 @@ class StepRule {
   bool is_due() const;
 
  private:
-  const Flags& flags_;
+  // Beside each other, and copied: they are asked after every step.
+  std::optional<std::int64_t> every_steps_;
+  std::optional<double> every_seconds_;
   std::function<Time()> clock_;
   std::int64_t steps_ = 0;  // since the last checkpoint
   Time taken_at_;
