@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kShrunkMin = 12;
+/// So much room a column that shrinks has beside those that may be spared.
+constexpr std::size_t kShrunkUsual = 16;
 constexpr std::uint32_t kWidest = (1U << 24) - 1;
 
 /// Whether the text is printable ASCII, as in nearly all cells: then its length is its width.
@@ -82,6 +84,29 @@ void Table::reserve(std::size_t rows) {
 void Table::hide(std::size_t column) {
   hidden_[column] = true;
   widest_[column] = 0;
+}
+
+std::vector<std::size_t> Table::fit(int width) {
+  std::vector<std::size_t> left_out;
+  const auto least = [&] {
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (hidden_[i]) continue;
+      total += kGap + (columns_[i].shrinks ? std::min(widest_[i], kShrunkUsual) : widest_[i]);
+    }
+    return total - std::min(total, kGap);
+  };
+  while (width > 0 && least() > static_cast<std::size_t>(width)) {
+    std::size_t found = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (hidden_[i] || columns_[i].spare == 0) continue;
+      if (found == columns_.size() || columns_[i].spare > columns_[found].spare) found = i;
+    }
+    if (found == columns_.size()) break;
+    hide(found);
+    left_out.push_back(found);
+  }
+  return left_out;
 }
 
 std::vector<std::size_t> Table::widths(int terminal_width, int indent) const {

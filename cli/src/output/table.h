@@ -23,6 +23,8 @@ class Table {
     Align align = Align::left;
     /// Shortened if the row would not fit the terminal. At most one column.
     bool shrinks = false;
+    /// Above 0: left out by `fit` where there is no room, the greatest number first.
+    int spare = 0;
   };
   enum class Header { shown, hidden };
 
@@ -35,6 +37,9 @@ class Table {
   void reserve(std::size_t rows);
   /// Leaves a column out of the printed table.
   void hide(std::size_t column);
+  /// Leaves out what may be spared until the rows fit `width` columns, without limit if that is 0.
+  /// Returns which columns it left out.
+  std::vector<std::size_t> fit(int width);
   /// Each line begins with `indent` spaces and has none at its end.
   void print(Output& out, const Style& style, int indent = 0) const;
 

@@ -2,6 +2,7 @@
 
 #include "choose/condition.h"
 #include "choose/run_spec.h"
+#include "choose/telling_arguments.h"
 #include "index/values/overview.h"
 #include "output/time.h"
 #include "output/values.h"
@@ -82,27 +83,22 @@ std::string title_of(std::string_view column) {
 std::vector<std::string> usual_columns(std::span<const ListedRun> runs) {
   std::vector<std::string> metrics;  // in the order in which they were met
   std::map<std::string, std::size_t> having;
-  std::vector<std::string> arguments;
-  std::map<std::string, std::set<std::string>> values;
+  TellingArguments seen;
   for (const ListedRun& facts : runs) {
     for (const auto& metric : facts.metrics) {
       if (metric.doubtful || !number(metric.type, metric.last)) continue;
       if (having[metric.name]++ == 0) metrics.push_back(metric.name);
     }
-    for (const auto& argument : facts.arguments) {
-      auto& seen = values[argument.name];
-      if (seen.empty()) arguments.push_back(argument.name);
-      if (seen.size() < 2) seen.insert(argument.value);
-    }
+    seen.add(facts.run.start.experiment, facts.arguments);
   }
   std::ranges::stable_sort(metrics, std::greater(), [&](const auto& name) { return having[name]; });
   if (metrics.size() > kUsualMetrics) metrics.resize(kUsualMetrics);
-  std::erase_if(arguments, [&](const auto& name) { return values[name].size() < 2; });
+  std::vector<TellingArguments::Argument> arguments = seen.telling();
   if (arguments.size() > kUsualArguments) arguments.resize(kUsualArguments);
   std::vector<std::string> names{"run", "experiment", "when", "status", "epochs"};
   const auto has_tags = [](const ListedRun& facts) { return !facts.run.tags.empty(); };
   if (std::ranges::any_of(runs, has_tags)) names.insert(names.begin() + 2, "tag");
-  for (const std::string& name : arguments) names.push_back("arg:" + name);
+  for (const auto& argument : arguments) names.push_back("arg:" + argument.name);
   for (const std::string& name : metrics) names.push_back("metric:" + name);
   names.emplace_back("size");
   return names;

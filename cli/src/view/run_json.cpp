@@ -19,19 +19,6 @@ std::optional<Number> parse(const std::string& text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-/// The value with its own type; as text if it cannot be parsed as that type.
-Json argument_json(const store::Argument& argument) {
-  if (argument.type == "int") {
-    if (const auto value = parse<std::int64_t>(argument.value)) return *value;
-  } else if (argument.type == "real") {
-    if (const auto value = parse<double>(argument.value)) return json_number(*value);
-  } else if (argument.type == "bool") {
-    if (argument.value == "true" || argument.value == "1") return true;
-    if (argument.value == "false" || argument.value == "0") return false;
-  }
-  return argument.value;
-}
-
 /// Only numbers have a least and a greatest value.
 Json bound_json(double value) { return std::isnan(value) ? Json(nullptr) : json_number(value); }
 
@@ -65,6 +52,18 @@ Json run_json(const store::Run& run) {
           {"stored_bytes", run.stored_bytes},
           {"tags", run.tags},
           {"note", json_text(run.note)}};
+}
+
+Json argument_json(const store::Argument& argument) {
+  if (argument.type == "int") {
+    if (const auto value = parse<std::int64_t>(argument.value)) return *value;
+  } else if (argument.type == "real") {
+    if (const auto value = parse<double>(argument.value)) return json_number(*value);
+  } else if (argument.type == "bool") {
+    if (argument.value == "true" || argument.value == "1") return true;
+    if (argument.value == "false" || argument.value == "0") return false;
+  }
+  return argument.value;
 }
 
 Json arguments_json(std::span<const store::Argument> arguments) {

@@ -14,6 +14,8 @@ namespace flor::cli {
 Json run_json(const store::Run& run);
 /// {"kind", "from", "since"}; the last two are null for runs recorded here.
 Json origin_json(const store::RunOrigin& origin);
+/// The value with its own type; as text if it cannot be parsed as that type.
+Json argument_json(const store::Argument& argument);
 /// {"name": typed value, ...}
 Json arguments_json(std::span<const store::Argument> arguments);
 /// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}

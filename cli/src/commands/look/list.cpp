@@ -2,12 +2,15 @@
 #include "choose/listing.h"
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
+#include "choose/telling_arguments.h"
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "shell/context.h"
+#include "view/run_columns.h"
+#include "view/run_graph.h"
 #include "view/run_json.h"
 
 #include <flor/store/error.h>
@@ -24,19 +27,67 @@ namespace flor::cli {
 namespace {
 
 constexpr std::string_view kDefaultColumns =
-    "run,experiment,when,status,commit,epochs,size,metrics";
+    "run,experiment,when,status,commit,epochs,size,arguments,metrics";
+/// The first column of a graph.
+constexpr std::string_view kGraph = "";
+/// So many of them are shown unasked, if their values are no wider.
+constexpr std::size_t kArgumentsUnasked = 6, kWidestUnasked = 32;
 /// So many runs are shown unasked: to print a million lines takes a minute.
 constexpr std::size_t kShownUnasked = 1000;
 constexpr const char* kNoRuns = "the store has no runs yet: record one with --flor NAME";
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    if (const auto part = text.substr(0, comma); !part.empty()) parts.emplace_back(part);
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
+/// A column of the table, by its name in -c, and how it is shown.
+struct ColumnWish {
+  std::string name;
+  std::string title = {};        ///< empty: as the column has it
+  bool left = false;             ///< aligned to the left although it is named
+  int spare = 0;                 ///< as in Table::Column
+  bool is_telling = false;       ///< an argument that was not asked for by name
+};
+
+/// The columns of a listing, and arguments that differ but have none.
+struct ColumnChoice {
+  std::vector<ColumnWish> columns;
+  std::size_t left_out = 0;
+};
+
+/// The arguments for the place of `arguments` among the columns `names`: those that differ among
+/// the runs and are not asked for by name; with `all` also those that do not, and wide ones. With
+/// `may_spare` they take the room of the commit and the size where that is short.
+ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<const ListedRun> runs,
+                            bool all, bool may_spare) {
+  TellingArguments seen;
+  for (const ListedRun& facts : runs) seen.add(facts.run.start.experiment, facts.arguments);
+  ColumnChoice choice;
+  std::vector<ColumnWish> wishes;
+  for (const auto& argument : all ? seen.ranked() : seen.telling()) {
+    const std::string name = "arg:" + argument.name;
+    const auto is_asked = [&](const std::string& text) {
+      return text == argument.name || text == name;
+    };
+    if (std::ranges::any_of(names, is_asked) && !builtin_column(argument.name)) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
+    const bool has_room =
+        wishes.size() < kArgumentsUnasked && argument.widest <= kWidestUnasked;
+    if (!all && !has_room) {
+      ++choice.left_out;
+      continue;
+    }
+    // The first two are worth more than the commit and the size.
+    const auto place = static_cast<int>(wishes.size());
+    const int spare = all ? 0 : place < 2 ? place + 1 : place + 3;
+    wishes.push_back({name, argument_title(argument.name), argument.is_text, spare, true});
   }
+  for (const std::string& name : names) {
+    if (name == kDifferingArguments) {
+      choice.columns.insert(choice.columns.end(), wishes.begin(), wishes.end());
+      continue;
+    }
+    const bool may_go = may_spare && !all && !wishes.empty();
+    choice.columns.push_back(
+        {.name = name, .spare = !may_go ? 0 : name == "commit" ? 3 : name == "size" ? 4 : 0});
+  }
+  return choice;
 }
 
 /// The table of a listing, filled run by run.
@@ -44,19 +95,33 @@ class RunRows {
  public:
   /// `known` is where the names of metrics and arguments are looked for; the built-in ones need
   /// none. A column `rank` follows the experiment if any run has one, and so do tags.
-  RunRows(std::vector<std::string> names, std::span<const ListedRun> known, const char* rank,
+  RunRows(ColumnChoice choice, std::span<const ListedRun> known, const char* rank,
           std::int64_t now_us)
-      : now_us_(now_us) {
-    if (const auto at = std::ranges::find(names, "experiment"); at != names.end()) {
-      after_ = static_cast<std::size_t>(at - names.begin()) + 1;
-      shows_tags_ = std::ranges::find(names, "tag") != names.end();
-      names.insert(at + 1, {rank, "tag"});
+      : now_us_(now_us), left_out_(choice.left_out) {
+    std::vector<ColumnWish>& wishes = choice.columns;
+    const auto at = std::ranges::find(wishes, "experiment", &ColumnWish::name);
+    if (at != wishes.end()) {
+      after_ = static_cast<std::size_t>(at - wishes.begin()) + 1;
+      shows_tags_ = std::ranges::find(wishes, "tag", &ColumnWish::name) != wishes.end();
+      wishes.insert(at + 1, {ColumnWish{rank}, ColumnWish{"tag"}});
     }
     std::vector<Table::Column> header;
-    for (const std::string& name : names) {
+    for (const ColumnWish& wish : wishes) {
+      if (wish.name == kGraph) {
+        graph_column_ = columns_.size();
+        columns_.push_back({});
+        header.push_back({});
+        is_telling_.push_back(false);
+        continue;
+      }
       const bool unasked = after_ && columns_.size() == *after_ + 1;
-      columns_.push_back(unasked ? tag_column() : find_column(name, known));
-      header.push_back({columns_.back().title, columns_.back().align, columns_.back().shrinks});
+      columns_.push_back(unasked           ? tag_column()
+                         : wish.is_telling ? column_named(wish.name)
+                                           : find_column(wish.name, known));
+      const RunColumn& column = columns_.back();
+      header.push_back({wish.title.empty() ? column.title : wish.title,
+                        wish.left ? Align::left : column.align, column.shrinks, wish.spare});
+      is_telling_.push_back(wish.is_telling);
     }
     table_.emplace(std::move(header));
   }
@@ -66,9 +131,24 @@ class RunRows {
   void add(const ListedRun& facts) {
     ranked_ = ranked_ || facts.run.start.rank;
     tagged_ = tagged_ || !facts.run.tags.empty();
-    for (const RunColumn& column : columns_) {
-      const Field field = column.field(facts, now_us_);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (i == graph_column_) {
+        table_->add(graph_);
+        continue;
+      }
+      const Field field = columns_[i].field(facts, now_us_);
       table_->add(field.text.empty() ? "-" : field.text, field.tone);
+    }
+  }
+
+  /// A run beside its part of the graph; a line of the graph alone with what it says.
+  void add(const GraphLine& line, const ListedRun& facts) {
+    graph_ = line.text;
+    add(facts);
+  }
+  void add(const GraphLine& line, const std::string& text) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      table_->add(i == graph_column_ ? line.text : columns_[i].title == "run" ? text : "");
     }
   }
 
@@ -77,15 +157,26 @@ class RunRows {
   void print(Context& context) {
     if (!ranked_ && after_) table_->hide(*after_);
     if ((!tagged_ || shows_tags_) && after_) table_->hide(*after_ + 1);
+    for (const std::size_t column : table_->fit(context.out().width())) {
+      if (is_telling_[column]) ++left_out_;
+    }
     table_->print(context.out(), context.style());
+    if (left_out_ == 0) return;
+    context.note(fmt::format("{} more argument{}: --all-arguments shows {}", left_out_,
+                             left_out_ == 1 ? " differs" : "s differ",
+                             left_out_ == 1 ? "it" : "them"));
   }
 
  private:
   std::int64_t now_us_;
   std::vector<RunColumn> columns_;
+  std::vector<bool> is_telling_;
+  std::size_t left_out_;  ///< arguments that differ and are not shown
   std::optional<std::size_t> after_;  ///< the column of ranks; that of tags follows it
   bool ranked_ = false, tagged_ = false;
   bool shows_tags_ = false;  ///< in a column that was asked for
+  std::size_t graph_column_ = SIZE_MAX;
+  std::string graph_;  ///< of the run that is added
   std::optional<Table> table_;
 };
 
@@ -98,7 +189,8 @@ class List final : public Command {
     return R"(Columns are run, experiment, when, status, commit, epochs, size, raw, checkpoints, duration,
 directory, message, metrics, rank, ranks, tag, note, the name of any metric (its last value;
 loss:min, loss:max and loss:count are known too) and of any argument. metric:x and arg:x say which
-of two is meant.
+of two is meant. Arguments that differ among the runs are columns by themselves, the most telling
+first; `arguments` is their place in -c.
 
 Examples:
   flor list                                   every run
@@ -115,6 +207,9 @@ Examples:
     syntax.flag("-a,--all", all_, "show every run");
     syntax.option("-c,--columns", "A,B", columns_,
                   "show these columns beside the run; +A,B adds to the usual ones");
+    syntax.flag("-g,--graph", graph_, "draw which runs were forked from which, and at which epoch");
+    syntax.flag("--all-arguments", all_arguments_,
+                "show every argument as a column, not only those that differ");
     syntax.option("--sort", "COLUMN", sort_,
                   "sort by this column, ascending; runs without it come last");
     syntax.flag("-r,--reverse", reverse_, "turn the order around");
@@ -138,19 +233,26 @@ Examples:
   void order(std::vector<ListedRun>& runs, std::int64_t now_us) const;
   void say_nothing_found(Context& context) const;
   bool knows_columns() const;
+  void print_as_read(Context& context, const ListingPlan& what, bool& has_more) const;
   RunRows rows(Context& context, std::span<const ListedRun> known) const;
   void print(Context& context, const std::vector<ListedRun>& runs) const;
+  void add_graph(Context& context, const std::vector<ListedRun>& runs, RunRows& table) const;
   void print_json(Context& context, const std::vector<ListedRun>& runs) const;
   void print_experiments(Context& context, const std::vector<ListedRun>& runs) const;
 
   std::string experiment_, columns_, sort_;
   std::vector<std::string> where_;
   std::optional<std::uint64_t> limit_;
+  bool all_arguments_ = false, graph_ = false;
   bool all_ = false, reverse_ = false, quiet_ = false, experiments_ = false, ranks_ = false;
   bool removed_ = false;
 };
 
 void List::require_experiment(const store::Catalog& catalog) const {
+  if (graph_ && (!sort_.empty() || reverse_ || quiet_ || experiments_)) {
+    throw UsageError("--graph shows runs newest first: leave out --sort, --reverse, --quiet and "
+                     "--experiments");
+  }
   if (experiment_.empty() || removed_) return;
   const std::vector<std::string> known = catalog.experiments();
   if (std::ranges::find(known, experiment_) != known.end()) return;
@@ -160,17 +262,25 @@ void List::require_experiment(const store::Catalog& catalog) const {
 }
 
 std::vector<std::string> List::column_names() const {
-  if (columns_.empty()) return split(kDefaultColumns);
-  if (columns_.front() == '+')
-    return split(fmt::format("{},{}", kDefaultColumns, columns_.substr(1)));
-  std::vector<std::string> names = split(columns_);
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  std::vector<std::string> names = split_columns(columns_);
+  if (columns_.empty() || columns_.front() == '+') {
+    const std::string more = columns_.empty() ? "" : columns_.substr(1);
+    names = split_columns(fmt::format("{},{}", kDefaultColumns, more));
+  }
   // A line without its run would be useless.
-  if (std::ranges::find(names, "run") == names.end()) names.insert(names.begin(), "run");
+  if (!has(names, "run")) names.insert(names.begin(), "run");
+  if (all_arguments_ && !has(names, kDifferingArguments)) names.emplace_back(kDifferingArguments);
+  if (graph_) names.insert(names.begin(), std::string(kGraph));
   return names;
 }
 
 /// Whether all runs have to be looked at before the first is shown.
-bool List::needs_all() const { return !sort_.empty() || reverse_ || experiments_; }
+bool List::needs_all() const {
+  return !sort_.empty() || reverse_ || experiments_;
+}
 
 /// Whether only the newest runs are shown unless more are asked for: those that scripts read are
 /// always whole.
@@ -191,6 +301,8 @@ ListingPlan List::plan(Context& context) const {
   bool metrics = false, arguments = false;
   auto metric_detail = store::MetricDetail::last;
   for (const std::string& name : names) {
+    arguments = arguments || name == kDifferingArguments;
+    if (name == kDifferingArguments || name == kGraph) continue;
     const auto builtin = builtin_column(name);
     metrics = metrics || !builtin || builtin->needs_metrics;
     arguments = arguments || !builtin || builtin->needs_arguments;
@@ -225,12 +337,37 @@ void List::order(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   }
 }
 
+/// Where a run came from, and where it was continued.
+struct Descent {
+  std::optional<store::Fork> fork;
+  std::vector<store::Resumption> resumptions;
+};
+Descent descent_of(const store::Catalog& catalog, const store::Run& run) {
+  return {catalog.fork(run.id), catalog.resumptions(run.id)};
+}
+
+/// Where the run was forked from, and at which epochs it was resumed.
+void add_descent(const store::Catalog& catalog, const store::Run& run, Json& entry) {
+  const auto [fork, resumptions] = descent_of(catalog, run);
+  entry["forked_from"] = fork ? Json{{"run", fork->parent}, {"epoch", fork->epoch - 1}} : Json();
+  entry["resumed_at"] = Json::array();
+  for (const store::Resumption& resumption : resumptions) {
+    entry["resumed_at"].push_back(resumption.point.epoch);
+  }
+}
+
 void List::print_json(Context& context, const std::vector<ListedRun>& runs) const {
-  JsonList list(context.out(), document("list"), "runs");
+  TellingArguments seen;
+  for (const ListedRun& facts : runs) seen.add(facts.run.start.experiment, facts.arguments);
+  Json head = document("list");
+  head["differing_arguments"] = Json::array();
+  for (const auto& argument : seen.telling()) head["differing_arguments"].push_back(argument.name);
+  JsonList list(context.out(), head, "runs");
   for (const ListedRun& facts : runs) {
     Json entry = run_json(facts.run);
     entry["arguments"] = arguments_json(facts.arguments);
     entry["metrics"] = metrics_json(facts.metrics);
+    if (graph_) add_descent(context.catalog(), facts.run, entry);
     list.add(entry);
   }
   list.end();
@@ -265,14 +402,56 @@ void List::print_experiments(Context& context, const std::vector<ListedRun>& run
   table.print(context.out(), context.style());
 }
 
-/// Whether the columns are the same whatever the runs have.
+/// Whether no run can lack a column that is asked for.
 bool List::knows_columns() const {
-  return std::ranges::all_of(
-      column_names(), [](const std::string& name) { return builtin_column(name).has_value(); });
+  return std::ranges::all_of(column_names(), [](const std::string& name) {
+    return name == kDifferingArguments || builtin_column(name).has_value();
+  });
 }
 
+/// The first runs of a long listing choose which arguments are shown.
 RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
-  return {column_names(), known, ranks_ ? "rank" : "ranks", context.now_us()};
+  const auto first = known.first(std::min(known.size(), kShownUnasked));
+  const bool usual = columns_.empty() || columns_.front() == '+';
+  return {with_arguments(column_names(), first, all_arguments_, usual), known,
+          ranks_ ? "rank" : "ranks", context.now_us()};
+}
+
+void List::add_graph(Context& context, const std::vector<ListedRun>& runs, RunRows& table) const {
+  std::map<std::string_view, std::int64_t> ids;
+  for (const ListedRun& facts : runs) ids[facts.run.key] = facts.run.id;
+  std::vector<Descent> descents;
+  std::vector<GraphNode> nodes;
+  for (const ListedRun& facts : runs) {
+    const Descent& descent = descents.emplace_back(descent_of(context.catalog(), facts.run));
+    GraphNode node{.id = facts.run.id, .resumptions = descent.resumptions.size()};
+    constexpr std::int64_t kElsewhere = 0;  // no run has this id
+    if (descent.fork) {
+      const auto parent = ids.find(descent.fork->parent);
+      node.parent = parent == ids.end() ? kElsewhere : parent->second;
+    }
+    nodes.push_back(node);
+  }
+  std::size_t resumption = 0;
+  for (const GraphLine& line : draw_graph(nodes)) {
+    const Descent& descent = descents[line.node];
+    switch (line.kind) {
+      case GraphLine::Kind::run:
+        resumption = descent.resumptions.size();
+        table.add(line, runs[line.node]);
+        break;
+      case GraphLine::Kind::resumed:
+        table.add(line, fmt::format("epoch {}, resumed",
+                                    descent.resumptions[--resumption].point.epoch));
+        break;
+      case GraphLine::Kind::forked:
+        table.add(line, fmt::format("epoch {} of {}", descent.fork->epoch - 1,
+                                    descent.fork->parent.substr(0, short_key(runs[0].run).size())));
+        break;
+      case GraphLine::Kind::join:
+        table.add(line, std::string());
+    }
+  }
 }
 
 void List::say_nothing_found(Context& context) const {
@@ -285,21 +464,37 @@ void List::say_nothing_found(Context& context) const {
   context.note(is_empty || where_.empty() ? kNoRuns : "no run meets the conditions");
 }
 
+/// A long listing costs least when no run is kept but its line.
+void List::print_as_read(Context& context, const ListingPlan& what, bool& has_more) const {
+  const std::size_t most = this->most(context);
+  std::vector<ListedRun> first;
+  std::optional<RunRows> table;
+  const std::size_t expected = context.catalog().count_runs(experiment_, most);
+  const auto begin_table = [&] {
+    table.emplace(rows(context, first));
+    table->reserve(expected);
+    for (const ListedRun& facts : first) table->add(facts);
+    first.clear();
+  };
+  std::size_t shown = 0;
+  each_listed(context.store(), what, context.now_us(), [&](ListedRun& facts) {
+    has_more = shown == most;
+    if (shown++ >= most) return;
+    if (table) return table->add(facts);
+    first.push_back(std::move(facts));
+    if (first.size() == kShownUnasked) begin_table();
+  });
+  if (!table) begin_table();
+  table->empty() ? say_nothing_found(context) : table->print(context);
+}
+
 int List::run(Context& context) {
   require_experiment(context.catalog());
   const ListingPlan what = plan(context);
   const std::size_t most = this->most(context);
   bool has_more = false;
-  if (!needs_all() && !quiet_ && !context.json() && knows_columns()) {
-    // A long listing costs least when no run is kept but its line.
-    RunRows table = rows(context, {});
-    table.reserve(context.catalog().count_runs(experiment_, most));
-    std::size_t shown = 0;
-    each_listed(context.store(), what, context.now_us(), [&](ListedRun& facts) {
-      has_more = shown == most;
-      if (shown++ < most) table.add(facts);
-    });
-    table.empty() ? say_nothing_found(context) : table.print(context);
+  if (!needs_all() && !quiet_ && !graph_ && !context.json() && knows_columns()) {
+    print_as_read(context, what, has_more);
   } else {
     std::vector<ListedRun> runs = read_listing(context.store(), what, context.now_us());
     order(runs, context.now_us());
@@ -325,7 +520,11 @@ void List::print(Context& context, const std::vector<ListedRun>& runs) const {
     say_nothing_found(context);
   } else {
     RunRows table = rows(context, runs);
-    for (const ListedRun& facts : runs) table.add(facts);
+    if (graph_) {
+      add_graph(context, runs, table);
+    } else {
+      for (const ListedRun& facts : runs) table.add(facts);
+    }
     table.print(context);
   }
 }
