@@ -156,6 +156,8 @@ class Completer {
       experiments();
     } else if (kind == "METRIC" || kind == "COLUMN" || kind == "A,B") {
       metrics();
+    } else if (kind == "KEY") {
+      keys();
     } else if (kind == "LOOP" || (kind == "NAME" && is_option("--loop"))) {
       loops();
     } else if (kind == "DIR") {
@@ -251,6 +253,12 @@ class Completer {
       }
     }
     for (const std::string& name : names) offer(name);
+  }
+  void keys() {
+    for (const char* word : {"experiment", "tag", "commit", "status"}) offer(word);
+    const auto run = catalog() ? run_of_line_or_latest() : std::nullopt;
+    if (!run) return;
+    for (const auto& argument : catalog()->arguments(run->id)) offer(argument.name, "argument");
   }
   std::optional<store::Run> run_of_line_or_latest() {
     // Operands of `flor query` are metrics.

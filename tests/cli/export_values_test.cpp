@@ -114,6 +114,18 @@ TEST_F(ExportValuesTest, WritesEveryValueAsARowOfCsv) {
   EXPECT_EQ(counted.out, "[12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12]\n");
 }
 
+TEST_F(ExportValuesTest, ColumnsOfTheRunStandInEachRow) {
+  const store::Run run = everything();
+  const auto csv = exported({"linear", "--format", "csv", "-m", "flag", "-c", "lr,epochs"}).lines();
+  EXPECT_THAT(csv[0], ::testing::StartsWith("run,experiment,lr,epochs,metric,loop"));
+  EXPECT_THAT(csv[1], HasSubstr(",linear,0.001,1,flag,epoch,"));
+  const auto lines =
+      exported({"linear", "--format", "jsonl", "-m", "flag", "-c", "arg:epochs"}).lines();
+  EXPECT_EQ(Json::parse(lines[0])["columns"], (Json{{"arg:epochs", 3}}));
+  EXPECT_EQ(exported({"linear", "model.pt", "-c", "lr"}).status, 2);
+  EXPECT_EQ(exported({"linear", "--format", "csv", "-c", "lt"}).status, 3);
+}
+
 TEST_F(ExportValuesTest, ChoosesTheFormatByTheFilesEndingAndWritesTheSameEachTime) {
   everything();
   for (const char* ending : {"csv", "json", "jsonl"}) {

@@ -261,5 +261,83 @@ TEST_F(QueryTest, ColoursHindsightAndStillSaysSo) {
   EXPECT_THAT(outcome.out, HasSubstr("hindsight"));
 }
 
+class BesideTest : public QueryTest {
+ protected:
+  BesideTest() {
+    RunPlan plan;
+    plan.epochs = 1;
+    plan.steps = 1;
+    plan.arguments = {{"lr", "real", "0.1"}, {"seed", "int", "1"}, {"width", "int", "8"}};
+    first_ = record(plan);
+    plan.started_us += 1'000'000;
+    plan.loss = 0.5;
+    second_ = record(plan);
+    plan.started_us += 1'000'000;
+    plan.arguments[0].value = "0.025";
+    plan.epochs = 2;
+    third_ = record(plan);
+  }
+  store::Run first_, second_, third_;
+};
+
+TEST_F(BesideTest, FactsOfTheRunStandInEachRow) {
+  flor({"tag", third_.key, "good"});
+  const auto rows = lines({"accuracy", "--experiment", "linear", "-c", "arguments,tag,epochs"});
+  ASSERT_THAT(rows, SizeIs(5));
+  EXPECT_EQ(rows[0],
+            "run       experiment  arg:lr   tag  epochs  epoch  accuracy  origin    verdict");
+  EXPECT_THAT(rows[1], HasSubstr("linear       0.025  good       2      0     0.875"));
+  EXPECT_THAT(rows[4], HasSubstr("linear         0.1     -       1      0      0.75"));
+}
+
+TEST_F(BesideTest, WithEveryDigitInCsvAndTypesInJson) {
+  const auto rows =
+      lines({"accuracy", "--run", third_.key, "-c", "lr,width,accuracy,tag", "--csv"});
+  ASSERT_THAT(rows, SizeIs(3));
+  EXPECT_THAT(rows[0], StartsWith("run,experiment,lr,width,accuracy,tag,loop,epoch,"));
+  EXPECT_EQ(rows[1], third_.key + ",linear,0.025,8,0.9375,,epoch,0,,,0,0.875,recorded,recorded");
+  const Json row = this->rows({"accuracy", "--run", third_.key, "-c", "lr,width,tag,when"})[0];
+  EXPECT_EQ(row["columns"].dump(),
+            R"({"lr":0.025,"width":8,"tag":null,"when":"2023-11-14T22:13:22.000000Z"})");
+  EXPECT_FALSE(this->rows({"accuracy"})[0].contains("columns"));
+}
+
+TEST_F(BesideTest, OneThatNoRunHasIsAnError) {
+  const Outcome outcome = flor({"query", "accuracy", "-c", "lt"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("did you mean 'lr'?"));
+  EXPECT_EQ(flor({"query", "accuracy", "-c", "lr", "--over", "seed"}).status, 2);
+  EXPECT_EQ(flor({"query", "accuracy", "--latest", "--over", "seed"}).status, 2);
+}
+
+TEST_F(BesideTest, TheLatestRunHasThePlacesThatSeveralHave) {
+  const auto runs = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"accuracy", "--experiment", "linear", "--latest"});
+    std::vector<std::string> ids;
+    for (const Json& row : rows(more)) {
+      ids.push_back(row["run"].get<std::string>() + " " + row["epoch"].dump());
+    }
+    return ids;
+  };
+  EXPECT_THAT(runs({}), ElementsAre(third_.key + " 0", third_.key + " 1"));
+  EXPECT_THAT(runs({"-c", "lr"}),
+              ElementsAre(third_.key + " 0", third_.key + " 1", second_.key + " 0"));
+  // In whatever order they are named.
+  EXPECT_THAT(rows({"accuracy", "--run", first_.key, "--run", second_.key, "--latest"})[0]["run"],
+              second_.key);
+}
+
+TEST_F(BesideTest, AnOlderRunHasThePlacesThatNewerOnesLack) {
+  RunPlan plan;
+  plan.started_us = third_.start.started_us + 1;
+  plan.epochs = 1;
+  const store::Run fourth = record(plan);
+  const Json found = rows({"accuracy", "--experiment", "linear", "--latest"});
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[0]["run"], fourth.key);
+  EXPECT_EQ(found[1]["run"], third_.key);
+  EXPECT_EQ(found[1]["epoch"], 1);
+}
+
 }  // namespace
 }  // namespace flor::testing

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -243,6 +244,22 @@ TEST_F(ServeTest, DrawsAMetricWithAsManyPointsAsThePageHasColumnsFor) {
   EXPECT_EQ(server().get("api/curve?run=other&metric=absent").status, 404);
   EXPECT_EQ(server().get("api/curve?run=other&metric=noise&axis=colour").status, 400);
   EXPECT_EQ(server().get("api/curve?run=other&metric=noise&smoothing=1").status, 400);
+}
+
+TEST_F(ServeTest, DrawsSeveralRunsAsTheirMeanInABand) {
+  const store::Run first = record({.epochs = 3}), second = record({.epochs = 2, .loss = 3});
+  const std::string both = "runs=" + first.key + "," + second.key;
+  const Json curve = server().ask("curve?" + both + "&metric=accuracy&axis=epoch");
+  ASSERT_THAT(curve["series"], SizeIs(1));
+  const Json& series = curve["series"][0];
+  EXPECT_EQ(series["runs"], 2);
+  EXPECT_EQ(series["x"], Json::array({0.0, 1.0, 2.0}));
+  EXPECT_EQ(series["y"], Json::array({0.5, 0.75, 0.9375}));  // of 0.75 and 0.25, and so on
+  EXPECT_NEAR(series["low"][0].get<double>(), 0.5 - std::sqrt(0.125), 1e-15);
+  EXPECT_NEAR(series["high"][0].get<double>(), 0.5 + std::sqrt(0.125), 1e-15);
+  EXPECT_TRUE(series["low"][2].is_null()) << "one value has no deviation";
+  EXPECT_EQ(server().get("api/curve?" + both + "&metric=accuracy&axis=time").status, 400);
+  EXPECT_EQ(server().get("api/curve?" + both + "&metric=absent").status, 404);
 }
 
 TEST_F(ServeTest, ShowsNewValuesOfARunThatGoesOn) {

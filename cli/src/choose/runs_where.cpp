@@ -43,10 +43,13 @@ std::vector<store::Run> runs_named(Context& context, const std::string& word,
 
 std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted) {
   std::vector<store::Run> runs;
-  if (wanted.where.empty()) {
+  if (wanted.where.empty() && !wanted.all_of_names) {
     for (const std::string& word : wanted.words) add_once(runs, parse_whole_run(context, word));
     if (runs.empty()) runs.push_back(default_run(context.catalog()));
     return runs;
+  }
+  if (wanted.words.empty() && wanted.where.empty()) {
+    return runs_named(context, default_run(context.catalog()).start.experiment, wanted.ranks);
   }
   if (wanted.words.empty()) {  // the index finds them without looking at each
     runs = listed(context, {.where = wanted.where,

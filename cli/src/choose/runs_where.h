@@ -15,12 +15,13 @@ struct RunsWanted {
   std::vector<std::string> words = {};  ///< RUN, or NAME
   std::vector<std::string> where = {};  ///< conditions that all must hold
   store::RunRanks ranks = store::RunRanks::first;
+  bool all_of_names = false;  ///< a NAME stands for all of its runs also without conditions
 };
 
-/// Each run once. Without conditions each word names one run, and no word means the default run.
-/// With conditions a word that is an experiment's name means all of its runs, no word all runs of
-/// the store, and the runs of a name come newest first. Throws NotFound where no run meets the
-/// conditions.
+/// Each run once. Without conditions, and unless `all_of_names`, a word names one run, and no word
+/// means the default run. Else a word that is an experiment's name means all of its runs, newest
+/// first; no word means with conditions all runs of the store, without them those of the default
+/// run's experiment. Throws NotFound where no run meets the conditions.
 std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted);
 
 /// Keeps only the runs that meet all conditions. Throws NotFound for a name that no run has.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "curves/course.h"
+#include "curves/spread.h"
 
 #include <flor/store/store.h>
 
@@ -28,6 +29,9 @@ struct Series {
   std::vector<Point> points;  ///< in the order in which they were logged; x never falls
   std::string asked = {};  ///< the metric asked for; `metric` may be its doubtful values
   bool doubtful = false;   ///< whether all its values are
+  /// Numbers that each of `points` is the mean of; empty for the values of one run.
+  std::vector<Spread> spreads = {};
+  std::size_t runs = 1;
 };
 
 struct SeriesQuestion {
@@ -41,6 +45,7 @@ struct SeriesAnswer {
   std::vector<Series> series;
   std::int64_t no_numbers = 0;  ///< values left out because they are texts, tables, ...
   std::int64_t no_place = 0;    ///< numbers left out because they were logged outside every loop
+  std::int64_t doubtful = 0;    ///< doubtful ones left out of means
 };
 
 /// Recorded values, those that replays found, and those of evaluators, as `flor query` shows them.
@@ -48,6 +53,10 @@ struct SeriesAnswer {
 /// have give no series.
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us);
+
+/// The series of several runs as one for each metric and loop: a point is the mean of the numbers
+/// at one x, NaN where none of them is finite. Doubtful values are left out.
+SeriesAnswer averaged(std::span<const SeriesAnswer> runs);
 
 /// Whether one of the metrics was logged in a nested loop of one of the runs: then steps are the
 /// best axis.

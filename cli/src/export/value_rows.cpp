@@ -21,8 +21,10 @@ std::string index_text(std::int64_t index) { return index < 0 ? "" : fmt::format
 
 class CsvRows {
  public:
-  explicit CsvRows(Output& out) : csv_(out) {
-    for (const char* title : {"run", "experiment", "metric", "loop", "epoch", "step", "inner",
+  CsvRows(Output& out, const RunColumns& beside) : csv_(out), beside_(beside) {
+    for (const char* title : {"run", "experiment"}) csv_.field(title);
+    for (const std::string& title : beside.titles()) csv_.field(title);
+    for (const char* title : {"metric", "loop", "epoch", "step", "inner",
                               "ordinal", "type", "value", "origin", "verdict"}) {
       csv_.field(title);
     }
@@ -31,6 +33,7 @@ class CsvRows {
   void add(const store::Run& run, const Value& value) {
     csv_.field(run.key);
     csv_.field(run.start.experiment);
+    for (const RunColumns::Cell& cell : beside_.of(run.id)) csv_.field(cell.exact);
     csv_.field(value.name);
     csv_.field(value.place.path);
     csv_.field(index_text(value.place.epoch));
@@ -46,10 +49,11 @@ class CsvRows {
 
  private:
   CsvWriter csv_;
+  const RunColumns& beside_;
 };
 
-Json value_json(const store::Run& run, const Value& value) {
-  return {{"run", run.key},
+Json value_json(const store::Run& run, const Value& value, const RunColumns& beside) {
+  Json result{{"run", run.key},
           {"experiment", run.start.experiment},
           {"metric", value.name},
           {"loop", json_text(value.place.path)},
@@ -61,6 +65,8 @@ Json value_json(const store::Run& run, const Value& value) {
           {"value", to_json(value.type, value.value)},
           {"origin", std::string(origin_of(value))},
           {"verdict", std::string(verdict_of(value))}};
+  if (!beside.titles().empty()) result["columns"] = beside.json_of(run.id);
+  return result;
 }
 
 /// The runs, which precede the values.
@@ -89,7 +95,7 @@ std::int64_t write_value_rows(const store::Store& store, std::span<const store::
                               const ExportQuestion& question, RowFormat format, Output& out) {
   std::optional<CsvRows> csv;
   std::optional<JsonList> json;
-  if (format == RowFormat::csv) csv.emplace(out);
+  if (format == RowFormat::csv) csv.emplace(out, question.beside);
   if (format == RowFormat::json) json.emplace(out, head_of(store.catalog(), runs), "values");
   std::int64_t count = 0;
   for (const store::Run& run : runs) {
@@ -98,9 +104,9 @@ std::int64_t write_value_rows(const store::Store& store, std::span<const store::
       if (csv) {
         csv->add(run, value);
       } else if (json) {
-        json->add(value_json(run, value));
+        json->add(value_json(run, value, question.beside));
       } else {
-        out.write(compact(value_json(run, value)) + "\n");
+        out.write(compact(value_json(run, value, question.beside)) + "\n");
       }
     });
   }

@@ -45,6 +45,8 @@ class Canvas {
   virtual void text(Spot baseline, std::string_view text, const TextForm& form) = 0;
   /// Draws a line through all the points. Parts outside of the clipping are invisible.
   virtual void line(std::span<const Spot> points, const Stroke& stroke) = 0;
+  /// Fills what the points enclose.
+  virtual void area(std::span<const Spot> points, Color color, double opacity) = 0;
   virtual void disc(Spot center, double radius, Color color) = 0;
   /// Limits drawing to the rectangle until `unclip`.
   virtual void clip(Spot corner, double width, double height) = 0;

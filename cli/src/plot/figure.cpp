@@ -1,6 +1,7 @@
 #include "plot/figure.h"
 
 #include "choose/run_spec.h"
+#include "choose/telling_arguments.h"
 #include "curves/curve.h"
 #include "output/terminal_text.h"
 
@@ -21,21 +22,15 @@ constexpr std::size_t kArgumentsInLabel = 3;
 
 /// The arguments in which the runs differ.
 std::vector<std::string> telling_arguments(std::span<const PlottedRun> runs) {
-  std::map<std::string, std::vector<std::string>> values;  // and "" for a run that lacks it
-  std::vector<std::string> order;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const store::Argument& argument : runs[i].arguments) {
-      auto [entry, added] = values.try_emplace(argument.name, runs.size());
-      if (added) order.push_back(argument.name);
-      entry->second[i] = argument.value;
-    }
+  TellingArguments seen;
+  for (const PlottedRun& plotted : runs) {
+    seen.add(plotted.run.start.experiment, plotted.arguments);
   }
-  std::erase_if(order, [&](const std::string& name) {
-    const auto& list = values.at(name);
-    return std::ranges::all_of(list, [&](const std::string& value) { return value == list[0]; });
-  });
-  if (order.size() > kArgumentsInLabel) order.resize(kArgumentsInLabel);
-  return order;
+  std::vector<std::string> names;
+  for (const auto& argument : seen.telling()) {
+    if (names.size() < kArgumentsInLabel) names.push_back(argument.name);
+  }
+  return names;
 }
 
 std::string run_label(const PlottedRun& plotted, std::span<const std::string> arguments,
@@ -72,7 +67,8 @@ class FigureMaker {
       return plotted.run.start.experiment != runs[0].run.start.experiment;
     });
     for (const PlottedRun& plotted : runs) {
-      run_labels_.push_back(run_label(plotted, arguments, experiments));
+      run_labels_.push_back(plotted.label.empty() ? run_label(plotted, arguments, experiments)
+                                                  : plotted.label);
     }
   }
 
@@ -105,6 +101,8 @@ class FigureMaker {
     Panel panel;
     panel.title = printable(fmt::format("{}", fmt::join(metrics, ", ")));
     if (plan_.smoothing > 0) panel.title += fmt::format(" (smoothed, {})", plan_.smoothing);
+    const auto is_group = [](const PlottedRun& plotted) { return !plotted.label.empty(); };
+    if (std::ranges::any_of(runs_, is_group)) panel.title += ", mean and deviation";
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       for (const std::string& metric : metrics) {
         for (const Series& series : runs_[i].answer.series) {
@@ -114,7 +112,8 @@ class FigureMaker {
       }
     }
     // The title describes the only curve of the only run completely.
-    const bool alone = runs_.size() == 1 && metrics.size() == 1 && panel.curves.size() == 1;
+    const bool alone = runs_.size() == 1 && runs_[0].label.empty() && metrics.size() == 1 &&
+                       panel.curves.size() == 1;
     if (alone && !panel.curves[0].label.empty()) {
       panel.title += ' ';
       panel.title += std::exchange(panel.curves[0].label, {});
@@ -124,7 +123,7 @@ class FigureMaker {
 
   Curve curve(std::size_t run, const Series& series, bool with_metric) {
     std::vector<std::string> parts;
-    if (runs_.size() > 1) parts.push_back(run_labels_[run]);
+    if (runs_.size() > 1 || !runs_[run].label.empty()) parts.push_back(run_labels_[run]);
     if (with_metric) parts.push_back(series.metric);
     if (several_paths(series.metric)) parts.push_back(fmt::format("in {}", series.path));
     const std::string key = fmt::format("{}", fmt::join(parts, " "));
@@ -138,11 +137,27 @@ class FigureMaker {
       result.last = std::numeric_limits<double>::quiet_NaN();
       result.values = Range::none();
     }
+    add_band(series, result);
     if (plan_.smoothing > 0) {
+      result.low = smoothed(result.low, plan_.smoothing);
+      result.high = smoothed(result.high, plan_.smoothing);
       result.unsmoothed = std::move(result.points);
       result.points = smoothed(result.unsmoothed, plan_.smoothing);
     }
     return result;
+  }
+
+  void add_band(const Series& series, Curve& curve) const {
+    constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t i = 0; i < series.spreads.size(); ++i) {
+      const Point& mean = curve.points[i];
+      const double deviation = series.spreads[i].deviation().value_or(kGap);
+      double low = mean.y - deviation;
+      // A logarithmic axis has no place for it: the band goes down to the edge.
+      if (plan_.logarithmic && low <= 0) low = -std::numeric_limits<double>::infinity();
+      curve.low.push_back({mean.x, low, mean.origin});
+      curve.high.push_back({mean.x, mean.y + deviation, mean.origin});
+    }
   }
 
   /// The points with x in the unit of the axis; values that cannot be drawn become gaps, and are
@@ -166,24 +181,52 @@ class FigureMaker {
         point.y = std::numeric_limits<double>::quiet_NaN();
       }
     }
+    if (!series.spreads.empty()) {
+      note_means(run, series);
+      nan = infinite = 0;
+    }
     note(run, series, nan, "NaN");
     note(run, series, infinite, "infinite");
     note(run, series, not_positive, "not positive, which a logarithmic axis cannot show");
     return points;
   }
 
+  /// Notes what means leave out.
+  void note_means(std::size_t run, const Series& series) {
+    std::int64_t not_finite = 0, fewer = 0;
+    for (const Spread& spread : series.spreads) {
+      not_finite += spread.not_finite();
+      if (spread.count() + spread.not_finite() < static_cast<std::int64_t>(series.runs)) ++fewer;
+    }
+    const std::string whose = fmt::format("{} of {}", series.metric, run_labels_[run]);
+    if (not_finite > 0) {
+      figure_.notes.push_back(printable(fmt::format(
+          "{}: {} not finite, and in no mean", whose, counted(not_finite, "value"))));
+    }
+    if (fewer > 0) {
+      figure_.notes.push_back(printable(fmt::format("{}: {} of {} means are of fewer runs", whose,
+                                                    fewer, series.spreads.size())));
+    }
+  }
+
   void note(std::size_t run, const Series& series, std::int64_t count, const char* what) {
     if (count == 0) return;
     figure_.notes.push_back(printable(
-        fmt::format("{} of run {}: {} of {} values {} {}", series.metric, short_key(runs_[run].run),
+        fmt::format("{} of {}: {} of {} values {} {}", series.metric,
+                    runs_[run].label.empty() ? "run " + short_key(runs_[run].run)
+                                             : runs_[run].label,
                     count, series.points.size(), count == 1 ? "is" : "are", what)));
   }
 
   void note_left_out() {
-    std::int64_t numbers = 0, places = 0;
+    std::int64_t numbers = 0, places = 0, doubtful = 0;
     for (const PlottedRun& plotted : runs_) {
       numbers += plotted.answer.no_numbers;
       places += plotted.answer.no_place;
+      doubtful += plotted.answer.doubtful;
+    }
+    if (doubtful) {
+      figure_.notes.push_back(fmt::format("left out: {}", counted(doubtful, "doubtful value")));
     }
     if (numbers)
       figure_.notes.push_back(fmt::format("left out: {} values are no numbers", numbers));
@@ -245,7 +288,9 @@ Range x_range(const Figure& figure) {
 Range y_range(const Panel& panel, bool with_unsmoothed) {
   Range range = Range::none();
   for (const Curve& curve : panel.curves) {
-    for (const Point& point : curve.points) range.add(point.y);
+    for (const auto* points : {&curve.points, &curve.low, &curve.high}) {
+      for (const Point& point : *points) range.add(point.y);
+    }
     if (!with_unsmoothed) continue;
     for (const Point& point : curve.unsmoothed) range.add(point.y);
   }

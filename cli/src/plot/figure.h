@@ -20,6 +20,8 @@ struct Curve {
   double last = 0;                ///< last finite value that was logged; NaN if there is none
   Range values;                   ///< least and greatest finite value that was logged
   bool doubtful = false;          ///< then it has no `last` and no `values`
+  /// The band of a mean, one deviation below and above it, with gaps where there is none.
+  std::vector<Point> low = {}, high = {};
 };
 
 /// Curves that share both axes.
@@ -36,11 +38,13 @@ struct Figure {
   std::vector<std::string> notes;  ///< values that are not shown, and why; printable
 };
 
-/// A run with the series to be drawn of it.
+/// A run, or a group of runs, with the series to be drawn of it.
 struct PlottedRun {
   store::Run run;
   std::vector<store::Argument> arguments;
   SeriesAnswer answer;
+  std::string label = {};  ///< of a group, printable; `run` is the first of its runs
+  std::vector<std::string> keys = {};  ///< of the runs of a group
 };
 
 struct FigurePlan {
@@ -57,7 +61,7 @@ struct FigurePlan {
 Figure make_figure(std::span<const PlottedRun> runs, const FigurePlan& plan);
 
 /// The range over all panels in x, and in y over the curves of one; `with_unsmoothed`: including
-/// the original values of smoothed curves.
+/// the original values of smoothed curves. Both with the bands of means.
 Range x_range(const Figure& figure);
 Range y_range(const Panel& panel, bool with_unsmoothed);
 

@@ -192,6 +192,7 @@ class PictureDrawer {
     const double upper = top + kTitleRoom, lower = top + panel_height_ - kAxisRoom;
     draw_axes(y, upper, lower);
     canvas_->clip({left_, upper - 4}, right_ - left_ + 4, lower - upper + 8);
+    for (const Curve& curve : panel.curves) draw_band(curve, y, upper, lower);
     for (const Curve& curve : panel.curves) {
       if (curve.unsmoothed.empty()) continue;
       Stroke faint = stroke_of(curve.look);
@@ -230,6 +231,31 @@ class PictureDrawer {
     }
     const std::array frame = {Spot{left_, upper}, Spot{left_, lower}, Spot{right_, lower}};
     canvas_->line(frame, {kFrame, 1});
+  }
+
+  /// From one deviation below the mean to one above it, part by part where there are gaps.
+  void draw_band(const Curve& curve, const Scale& y, double upper, double lower) {
+    constexpr double kOpacity = 0.18;
+    const auto spots_of = [&](const std::vector<Point>& edge, std::size_t first, std::size_t end) {
+      const std::vector<Point> part(edge.begin() + static_cast<std::ptrdiff_t>(first),
+                                    edge.begin() + static_cast<std::ptrdiff_t>(end));
+      std::vector<Spot> spots;
+      for (const Point& point : thinned(part, x_.range().low, x_.range().high,
+                                        static_cast<std::size_t>(right_ - left_))) {
+        const double share = std::isinf(point.y) ? 0 : y.share(point.y);
+        spots.push_back({x_of(point.x), lower - share * (lower - upper)});
+      }
+      return spots;
+    };
+    for (std::size_t first = 0, end = 0; first < curve.low.size(); first = end + 1) {
+      end = first;
+      while (end < curve.low.size() && !std::isnan(curve.low[end].y)) ++end;
+      if (end == first) continue;
+      std::vector<Spot> spots = spots_of(curve.low, first, end);
+      const std::vector<Spot> above = spots_of(curve.high, first, end);
+      spots.insert(spots.end(), above.rbegin(), above.rend());
+      canvas_->area(spots, stroke_of(curve.look).color, kOpacity);
+    }
   }
 
   void draw_points(const std::vector<Point>& all, const Stroke& stroke, const Scale& y,

@@ -117,6 +117,14 @@ class PngCanvas final : public Canvas {
     cairo().stroke(context_);
   }
 
+  void area(std::span<const Spot> points, Color fill, double opacity) override {
+    if (points.empty()) return;
+    color(fill, opacity);
+    cairo().move_to(context_, points[0].x, points[0].y);
+    for (const Spot& point : points.subspan(1)) cairo().line_to(context_, point.x, point.y);
+    cairo().fill(context_);
+  }
+
   void disc(Spot center, double radius, Color fill) override {
     color(fill, 1);
     cairo().arc(context_, center.x, center.y, radius, 0, 2 * std::numbers::pi);

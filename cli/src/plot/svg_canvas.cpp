@@ -92,10 +92,7 @@ class SvgCanvas final : public Canvas {
 
   void line(std::span<const Spot> points, const Stroke& stroke) override {
     if (points.empty()) return;
-    text_ += "<polyline points=\"";
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      text_ += fmt::format("{}{},{}", i ? " " : "", length(points[i].x), length(points[i].y));
-    }
+    put_points("polyline", points);
     text_ += fmt::format("\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"", hex(stroke.color),
                          length(stroke.width));
     if (stroke.opacity < 1) text_ += fmt::format(" stroke-opacity=\"{}\"", length(stroke.opacity));
@@ -103,6 +100,12 @@ class SvgCanvas final : public Canvas {
       text_ += fmt::format(" stroke-dasharray=\"{} {}\"", length(stroke.dash), length(stroke.gap));
     }
     text_ += " stroke-linejoin=\"round\"/>\n";
+  }
+
+  void area(std::span<const Spot> points, Color color, double opacity) override {
+    if (points.empty()) return;
+    put_points("polygon", points);
+    text_ += fmt::format("\" fill=\"{}\" fill-opacity=\"{}\"/>\n", hex(color), length(opacity));
   }
 
   void disc(Spot center, double radius, Color color) override {
@@ -123,6 +126,13 @@ class SvgCanvas final : public Canvas {
   std::string finish() override { return std::move(text_) + "</svg>\n"; }
 
  private:
+  void put_points(const char* shape, std::span<const Spot> points) {
+    text_ += fmt::format("<{} points=\"", shape);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      text_ += fmt::format("{}{},{}", i ? " " : "", length(points[i].x), length(points[i].y));
+    }
+  }
+
   std::string text_;
   int clips_ = 0;
 };

@@ -86,6 +86,17 @@ class Grid {
     cell.look = look;
   }
 
+  /// A part of a band, sparse enough for curves to be seen in it.
+  void shade(int x, int y, int look) {
+    Cell& cell = at(x / across_, y / down_);
+    if (across_ == 1) {
+      cell.shaded = true;
+      cell.look = cell.dots == 0 ? look : cell.look;
+    } else if ((x + 2 * y) % 4 == 0) {
+      dot(x, y, look);
+    }
+  }
+
   void line(int x0, int y0, int x1, int y1, int look) {
     const int steps = std::max({std::abs(x1 - x0), std::abs(y1 - y0), 1});
     for (int i = 0; i <= steps; ++i) {
@@ -107,7 +118,7 @@ class Grid {
       const Cell& cell = cells_[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) +
                                 static_cast<std::size_t>(column)];
       if (cell.dots == 0) {
-        painter.put(" ");
+        painter.put(cell.shaded ? ":" : " ", cell.shaded ? cell.look : kNoLook);
       } else if (across_ == 1) {
         painter.put(std::string(1, letter(static_cast<std::size_t>(cell.look))), cell.look);
       } else {
@@ -120,7 +131,7 @@ class Grid {
   struct Cell {
     unsigned dots = 0;
     int look = kNoLook;
-    bool marked = false, hollow = false;
+    bool marked = false, hollow = false, shaded = false;
   };
   Cell& at(int column, int row) {
     return cells_[static_cast<std::size_t>(row) * static_cast<std::size_t>(columns_) +
@@ -214,6 +225,34 @@ class TextDrawer {
     return std::clamp(static_cast<int>(std::lround(row)), 0, rows - 1);
   }
 
+  int column_of(double x, const Grid& grid) const {
+    return static_cast<int>(std::lround(std::clamp(x_.share(x), 0.0, 1.0) * (grid.width() - 1)));
+  }
+
+  /// Between one deviation below the mean and one above it.
+  void draw_band(const Curve& curve, const Scale& y, Grid& grid) const {
+    const auto row = [&](double value) {
+      return std::isinf(value) ? grid.height() - 1 : row_of(y, value, grid.height());
+    };
+    for (std::size_t i = 0; i < curve.low.size(); ++i) {
+      if (std::isnan(curve.low[i].y)) continue;
+      const bool goes_on = i + 1 < curve.low.size() && !std::isnan(curve.low[i + 1].y);
+      const std::size_t next = goes_on ? i + 1 : i;
+      const int first = column_of(curve.low[i].x, grid), last = column_of(curve.low[next].x, grid);
+      const double steps = std::max(1, last - first);
+      for (int x = first; x <= last; ++x) {
+        const double share = (x - first) / steps;
+        const auto between = [&](const std::vector<Point>& edge) {
+          return static_cast<int>(
+              std::lround(row(edge[i].y) + share * (row(edge[next].y) - row(edge[i].y))));
+        };
+        for (int at = between(curve.high); at <= between(curve.low); ++at) {
+          grid.shade(x, at, static_cast<int>(curve.look));
+        }
+      }
+    }
+  }
+
   void draw_curve(const Curve& curve, const Scale& y, Grid& grid) const {
     const int look = static_cast<int>(curve.look);
     const std::vector<Point> points = thinned(curve.points, x_.range().low, x_.range().high,
@@ -225,8 +264,7 @@ class TextDrawer {
         joined = false;
         continue;
       }
-      const double share = std::clamp(x_.share(points[i].x), 0.0, 1.0);
-      const int x = static_cast<int>(std::lround(share * (grid.width() - 1)));
+      const int x = column_of(points[i].x, grid);
       const int row = row_of(y, points[i].y, grid.height());
       const bool goes_on = i + 1 < points.size() && std::isfinite(points[i + 1].y);
       if (joined && !curve.doubtful) grid.line(last_x, last_y, x, row, look);
@@ -262,6 +300,7 @@ class TextDrawer {
 
   void plot(const Panel& panel, const YAxis& y) {
     Grid grid(columns(), rows_, form_.braille);
+    for (const Curve& curve : panel.curves) draw_band(curve, y.scale, grid);
     for (const Curve& curve : panel.curves) draw_curve(curve, y.scale, grid);
     const std::vector<int> letters = letter_rows(panel, y.scale);
     for (int row = 0; row < rows_; ++row) {

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -23,6 +25,28 @@ constexpr std::size_t kPointsMax = 4'000'000;
 constexpr int kCurvesShare = 10;
 /// A metric whose summary is unchanged is read again after this time, if anything has changed.
 constexpr std::chrono::seconds kDoubt{10};
+
+/// The edges of the band around a mean, at the places of its points.
+void put_band(const Series& series, const Json& xs, double smoothing, Json& result) {
+  std::vector<Point> low, high;
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    const Point& mean = series.points[i];
+    const double deviation =
+        series.spreads[i].deviation().value_or(std::numeric_limits<double>::quiet_NaN());
+    low.push_back({mean.x, mean.y - deviation, mean.origin});
+    high.push_back({mean.x, mean.y + deviation, mean.origin});
+  }
+  for (const auto& [name, edge] : {std::pair("low", &low), std::pair("high", &high)}) {
+    *edge = smoothed(*edge, smoothing);
+    Json values = Json::array();
+    for (const Json& x : xs) {
+      const auto point = std::ranges::lower_bound(*edge, x.get<double>(), {}, &Point::x);
+      values.push_back(std::isfinite(point->y) ? Json(point->y) : Json());
+    }
+    result[name] = std::move(values);
+  }
+  result["runs"] = series.runs;
+}
 
 Json series_json(const Series& series, const CurveQuestion& question) {
   std::vector<Point> averaged;
@@ -40,12 +64,16 @@ Json series_json(const Series& series, const CurveQuestion& question) {
     y.push_back(std::isfinite(point.y) ? Json(point.y) : Json());
     hindsight = hindsight || point.origin != Origin::recorded;
   }
-  return {{"loop", series.path},
-          {"count", series.points.size()},
-          {"hindsight", hindsight},
-          {"doubtful", series.doubtful},
-          {"x", std::move(x)},
-          {"y", std::move(y)}};
+  Json band = Json::object();
+  if (!series.spreads.empty()) put_band(series, x, question.smoothing, band);
+  Json result{{"loop", series.path},
+              {"count", series.points.size()},
+              {"hindsight", hindsight},
+              {"doubtful", series.doubtful},
+              {"x", std::move(x)},
+              {"y", std::move(y)}};
+  result.update(band);
+  return result;
 }
 
 }  // namespace
@@ -111,6 +139,22 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   return answer;
 }
 
+/// Averages those of the runs that have the metric.
+std::shared_ptr<const SeriesAnswer> Curves::read_mean(const CurveQuestion& question) {
+  if (question.axis == Axis::time) {
+    throw UsageError("means are over equal epochs or steps, not times");
+  }
+  std::vector<SeriesAnswer> answers;
+  for (const std::string& run : question.runs) {
+    try {
+      answers.push_back(*read(parse_whole_run(store_->catalog(), run), question));
+    } catch (const NotFound&) {  // the others have it
+      if (answers.empty() && run == question.runs.back()) throw;
+    }
+  }
+  return std::make_shared<SeriesAnswer>(averaged(answers));
+}
+
 Json Curves::answer(const CurveQuestion& question) {
   constexpr std::size_t kColumnsMax = 10'000;
   if (!(question.smoothing >= 0 && question.smoothing < 1)) {
@@ -122,13 +166,17 @@ Json Curves::answer(const CurveQuestion& question) {
   std::string key;
   {
     const std::lock_guard lock(mutex_);
-    const store::Run run = parse_whole_run(store_->catalog(), question.run);
-    key = run.key;
-    answer = read(run, question);
+    if (question.runs.empty()) {
+      const store::Run run = parse_whole_run(store_->catalog(), question.run);
+      key = run.key;
+      answer = read(run, question);
+    } else {
+      answer = read_mean(question);
+    }
   }
   Json series = Json::array();
   for (const Series& each : answer->series) series.push_back(series_json(each, asked));
-  return {{"run", key},
+  return {{"run", json_text(key)},
           {"metric", question.metric},
           {"axis", std::string(to_string(question.axis))},
           {"no_place", answer->no_place},

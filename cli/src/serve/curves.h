@@ -20,6 +20,7 @@ namespace flor::cli {
 
 struct CurveQuestion {
   std::string run;  ///< as the user writes it
+  std::vector<std::string> runs = {};  ///< instead: the mean of these, over epochs or steps
   std::string metric;
   Axis axis = Axis::epoch;
   double from =
@@ -38,7 +39,8 @@ class Curves {
 
   /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}: one for
   /// each loop in which the metric was logged. `y` is null if it is not finite. Throws NotFound,
-  /// UsageError.
+  /// UsageError. A mean also has
+  /// "low" and "high", one sample deviation off, and "runs", their number.
   Json answer(const CurveQuestion& question);
 
  private:
@@ -56,6 +58,7 @@ class Curves {
     std::size_t points = 0;
   };
 
+  std::shared_ptr<const SeriesAnswer> read_mean(const CurveQuestion& question);
   std::shared_ptr<const SeriesAnswer> read(const store::Run& run, const CurveQuestion& question);
   std::string signature(std::int64_t run, const std::string& metric) const;
   void make_room();

@@ -56,7 +56,9 @@ TableQuestion table_question(const Ask& ask) {
 }
 
 CurveQuestion curve_question(const Ask& ask) {
-  CurveQuestion question{.run = std::string(ask["run"]), .metric = std::string(ask["metric"])};
+  CurveQuestion question{.run = std::string(ask["run"]),
+                         .runs = list_in(ask, "runs", ','),
+                         .metric = std::string(ask["metric"])};
   if (!ask["axis"].empty()) question.axis = parse_axis(ask["axis"]);
   question.from = number_in(ask, "from", question.from);
   question.to = number_in(ask, "to", question.to);

@@ -51,6 +51,7 @@ Examples:
   flor export linear@12 model.pt --loop train     at the end of the nested loop
   flor export linear values.csv                   what it logged
   flor export linear --format jsonl -m loss | head
+  flor export linear values.csv -c arguments      with the arguments that differ in each row
   flor export linear good.csv --where 'accuracy>0.9'
                                                   what all such runs of linear logged
   flor export $(flor list linear -q) --format tensorboard -o logs
@@ -68,6 +69,8 @@ Examples:
     syntax.option("-m,--metric", "METRIC", metrics_, "write only values of this name");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("-c,--columns", "A,B", columns_,
+                  "write these columns of flor list, as lr,tag, in each row of values");
     syntax.option("--epochs", "EPOCHS", epochs_, "write only values of these: A..B, both included");
   }
   int run(Context& context) override;
@@ -84,7 +87,7 @@ Examples:
                                const std::string& stored) const;
 
   std::vector<std::string> words_, metrics_, where_;
-  std::string output_, format_, loop_, object_, epochs_;
+  std::string output_, format_, loop_, object_, epochs_, columns_;
 };
 
 std::optional<Format> format_of(std::string_view file) {
@@ -133,6 +136,9 @@ Format Export::read_words() {
   }
   if (format != Format::checkpoint && !(loop_.empty() && object_.empty())) {
     throw UsageError("--loop and --object choose of a checkpoint: leave them out for values");
+  }
+  if (!columns_.empty() && (format == Format::checkpoint || format == Format::tensorboard)) {
+    throw UsageError("--columns are of rows of values: write a .csv, .json or .jsonl file");
   }
   if (format == Format::tensorboard && output_.empty()) {
     throw UsageError("TensorBoard reads directories: name one with -o");
@@ -309,6 +315,9 @@ int Export::export_values(Context& context, Format format) {
     const EpochRange range = parse_epochs(epochs_);
     question.first_epoch = range.first;
     question.last_epoch = range.last;
+  }
+  if (!columns_.empty()) {
+    question.beside = RunColumns(catalog, runs, columns_, context.now_us());
   }
   if (format == Format::tensorboard) return export_events(context, runs, question);
   const RowFormat rows = format == Format::csv    ? RowFormat::csv

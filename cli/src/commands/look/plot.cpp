@@ -1,4 +1,5 @@
 // flor plot: metrics as curves, in the terminal or as a picture.
+#include "choose/run_groups.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -39,7 +40,8 @@ class Plot final : public Command {
 has it. Each -m is a panel of its own; metrics with a comma between them share one; without -m the
 first numbers that were logged are drawn. What was logged in nested loops is drawn by step unless --by
 says otherwise, all else by epoch. --smooth is the weight of an exponential moving average, 0.9 for
-instance.
+instance. With --group-by or --over the mean of each group of runs is drawn, in a band of one sample
+deviation to either side.
 
 Examples:
   flor plot                                    the latest run here
@@ -47,6 +49,7 @@ Examples:
   flor plot $(flor list linear -q -n 5) -m loss -m accuracy
   flor plot linear --where 'lr<0.01' -m loss   all runs of linear for which this holds
   flor plot -m loss,val_loss --by epoch --smooth 0.9 -o loss.svg
+  flor plot linear --over seed -m loss         means over runs that differ in their seed
   flor plot --follow                           while the run goes on
 )";
   }
@@ -55,6 +58,7 @@ Examples:
     syntax.option("-m,--metric", "METRIC", metrics_, "draw a panel for it; A,B draws both in one");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
+    groups_.declare(syntax);
     syntax.option("-o,--output", "FILE", file_, "write an .svg or .png file");
     syntax.option("--by", "AXIS", by_, "draw by epoch, step or time");
     syntax.option("--smooth", "WEIGHT", smooth_,
@@ -72,6 +76,7 @@ Examples:
   std::vector<std::string> read_metrics(const store::Catalog& catalog,
                                         std::span<const store::Run> runs);
   std::vector<PlottedRun> ask(Context& context);
+  std::vector<PlottedRun> grouped(Context& context, std::vector<PlottedRun> runs) const;
   void choose_panels(const std::vector<PlottedRun>& runs);
   void require_numbers(const std::vector<PlottedRun>& runs) const;
   TerminalForm terminal_form(Context& context) const;
@@ -80,6 +85,7 @@ Examples:
   void print_json(Context& context, const std::vector<PlottedRun>& runs) const;
 
   std::vector<std::string> runs_, metrics_, where_;
+  GroupWish groups_;
   std::string file_, by_, smooth_, epochs_, size_;
   bool logarithmic_ = false, follow_ = false, ascii_ = false;
 
@@ -203,6 +209,10 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
   if (by_.empty()) {
     plan_.axis = has_steps(context.store(), chosen_, question_.metrics) ? Axis::step : Axis::epoch;
   }
+  if (groups_.any() && plan_.axis == Axis::time) {
+    throw UsageError(
+        "means are over equal epochs or steps, not times: use --by epoch or --by step");
+  }
   question_.axis = plan_.axis;
   std::vector<PlottedRun> result;
   for (const store::Run& run : chosen_) {
@@ -213,6 +223,29 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
     result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
   }
   if (metrics_.empty()) choose_panels(result);
+  return groups_.any() ? grouped(context, std::move(result)) : std::move(result);
+}
+
+/// A mean for each group in the place of its runs.
+std::vector<PlottedRun> Plot::grouped(Context& context, std::vector<PlottedRun> runs) const {
+  std::vector<store::Run> all;
+  for (const PlottedRun& plotted : runs) all.push_back(plotted.run);
+  std::vector<PlottedRun> result;
+  for (const RunGroup& group : group_runs(context.catalog(), all, groups_)) {
+    std::vector<SeriesAnswer> answers;
+    PlottedRun mean{.run = group.runs.front(), .arguments = {}, .answer = {}};
+    mean.label = group.label();
+    for (const store::Run& run : group.runs) {
+      const auto found = std::ranges::find(runs, run.id, [](const PlottedRun& plotted) {
+        return plotted.run.id;
+      });
+      answers.push_back(found->answer);
+      mean.keys.push_back(run.key);
+      if (run.state == store::RunState::running) mean.run.state = run.state;
+    }
+    mean.answer = averaged(answers);
+    result.push_back(std::move(mean));
+  }
   return result;
 }
 
@@ -291,6 +324,22 @@ void Plot::draw_here(Context& context, const Figure& figure) {
   context.out().flush();
 }
 
+/// The curve of a group.
+Json mean_json(const PlottedRun& plotted, const Series& series) {
+  Json x = Json::array();
+  for (const Point& point : series.points) x.push_back(point.x);
+  Json result{{"group", plotted.label},
+              {"runs", plotted.keys},
+              {"metric", series.metric},
+              {"loop", series.path},
+              {"x", std::move(x)}};
+  for (const Spread& spread : series.spreads) {
+    const Json one = spread_json(spread);
+    for (const auto& [field, value] : one.items()) result[field].push_back(value);
+  }
+  return result;
+}
+
 void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) const {
   Json head = document("plot");
   head["by"] = to_string(question_.axis);
@@ -298,6 +347,10 @@ void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) con
   JsonList list(context.out(), head, "series");
   for (const PlottedRun& plotted : runs) {
     for (const Series& series : plotted.answer.series) {
+      if (!plotted.label.empty()) {
+        list.add(mean_json(plotted, series));
+        continue;
+      }
       Json x = Json::array(), y = Json::array(), origins = Json::array();
       for (const Point& point : smoothed(series.points, plan_.smoothing)) {
         constexpr const char* kOrigins[] = {"recorded", "hindsight", "evaluated"};
@@ -350,13 +403,20 @@ bool Plot::draw(Context& context) {
 int Plot::run(Context& context) {
   check_options(context);
   const store::Catalog& catalog = context.catalog();
-  chosen_ = choose_runs(context, {.words = runs_, .where = where_});
+  chosen_ = choose_runs(
+      context, {.words = runs_, .where = where_, .all_of_names = groups_.any()});
+  if (groups_.any()) {
+    const std::string remark = lone_runs(group_runs(catalog, chosen_, groups_), groups_);
+    if (!remark.empty()) context.note(remark);
+  }
   question_.metrics = read_metrics(catalog, chosen_);
   // A run that has just begun may still log them.
   const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
   if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);
   const bool is_default = runs_.empty() && where_.empty();
-  if (is_default && !context.json()) context.note("run " + title(chosen_.front()));
+  if (is_default && !groups_.any() && !context.json()) {
+    context.note("run " + title(chosen_.front()));
+  }
   if (!follow_) {
     draw(context);
     return 0;

@@ -1,7 +1,9 @@
 // flor query: logged values, recorded and found in hindsight, in one table.
+#include "choose/run_groups.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
+#include "commands/look/query_groups.h"
 #include "curves/series.h"
 #include "output/csv.h"
 #include "output/json.h"
@@ -10,6 +12,7 @@
 #include "output/values.h"
 #include "shell/context.h"
 #include "view/joined_rows.h"
+#include "view/run_columns.h"
 
 #include <flor/store/error.h>
 
@@ -18,7 +21,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -35,6 +41,7 @@ struct RunAnswer {
   std::vector<Value> values;
   bool some_epochs = false;
   std::vector<Join> join = {};  // one, made when the values have their final place in memory
+  std::vector<std::size_t> shown = {};  // of its rows
   const Join& rows() const { return join.front(); }
 };
 
@@ -59,11 +66,22 @@ same; proven by the sources; unverified; doubtful. What is doubtful has a column
 The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
 in full, and in 'flor show RUN@EPOCH'.
 
+With --group-by or --over runs are taken together: at each place the number of runs that have a
+finite number there, their mean, sample deviation, least and greatest; without --run, --experiment
+and --where of all runs of the experiment that was last recorded here. What replays and evaluators
+found counts like what was logged, doubtful values do not.
+
 Examples:
   flor query loss accuracy                     the latest run here
   flor query loss --epochs 3..5 --run 3f2a     epochs 3, 4 and 5 of one run
   flor query accuracy --experiment linear      every run of an experiment
   flor query accuracy --where 'lr<0.01'        every run for which this holds
+  flor query accuracy --over seed              means over runs that differ in their seed alone
+  flor query accuracy --group-by lr            means over the runs of each learning rate
+  flor query accuracy --experiment linear -c arguments,tag
+                                               beside it, in what the runs differ
+  flor query accuracy --experiment linear -c lr --latest
+                                               the newest run of each learning rate alone
   flor query confusion --hindsight --json      only what a replay found
   flor query loss --csv > loss.csv             for a spreadsheet or pandas
 )";
@@ -74,6 +92,11 @@ Examples:
     syntax.option("--experiment", "NAME", experiment_, "read every run of this experiment");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("-c,--columns", "A,B", columns_,
+                  "show these columns of flor list, as lr,tag, beside each row");
+    syntax.flag("--latest", latest_,
+                "show of rows at one place, with the same columns, only that of the newest run");
+    groups_.declare(syntax);
     syntax.option("--epochs", "EPOCHS", epochs_, "read only these: A..B, both included, 0-based");
     syntax.flag("--recorded", recorded_, "show only what the recorded runs logged");
     syntax.flag("--hindsight", hindsight_, "show only what replays found");
@@ -89,6 +112,7 @@ Examples:
   std::vector<RunChoice> choose(Context& context) const;
   std::vector<RunChoice> choose_where(Context& context) const;
   [[noreturn]] void no_experiment(const store::Catalog& catalog) const;
+  std::vector<store::ValueQuery> questions(const RunChoice& choice) const;
   RunAnswer ask(const store::Catalog& catalog, const RunChoice& choice) const;
   void join(std::vector<RunAnswer>& answers);
   Shape shape_of(const std::vector<RunAnswer>& answers) const;
@@ -97,7 +121,14 @@ Examples:
   void print_json(Context& context, const std::vector<RunAnswer>& answers) const;
   void print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const;
 
+  int run_groups(Context& context);
+  void choose_rows(std::vector<RunAnswer>& answers) const;
+  Json json_of(const RunAnswer& answer, std::size_t row) const;
   std::vector<std::string> metrics_, runs_, where_;
+  std::string columns_;
+  bool latest_ = false;
+  RunColumns beside_;
+  GroupWish groups_;
   std::string experiment_, epochs_;
   bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
        jsonl_ = false;
@@ -111,6 +142,13 @@ void Query::check_options(const Context& context) const {
     throw UsageError(
         "--recorded, --hindsight and --evaluated exclude each other: leave them out for all "
         "values");
+  }
+  if (groups_.any() && (latest_ || !columns_.empty())) {
+    throw UsageError("--columns and --latest are about rows of runs, and groups have none: leave "
+                     "out either");
+  }
+  if (groups_.any() && all_) {
+    throw UsageError("--all and groups exclude each other: other answers count in no mean");
   }
   if ((csv_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (context.json() ? 1 : 0) > 1) {
     throw UsageError("--csv, --json and --jsonl exclude each other: give one of them");
@@ -140,6 +178,13 @@ std::vector<RunChoice> Query::choose_where(Context& context) const {
 std::vector<RunChoice> Query::choose(Context& context) const {
   const store::Catalog& catalog = context.catalog();
   std::vector<RunChoice> result;
+  if (groups_.any() && runs_.empty()) {
+    if (!experiment_.empty() && catalog.count_runs(experiment_, 1) == 0) no_experiment(catalog);
+    RunsWanted wanted{.where = where_, .all_of_names = true};
+    if (!experiment_.empty()) wanted.words.push_back(experiment_);
+    for (store::Run& run : choose_runs(context, wanted)) result.push_back({std::move(run), {}});
+    return result;
+  }
   for (const std::string& text : runs_) result.push_back(parse_run(context, text));
   if (runs_.empty() && !where_.empty()) return choose_where(context);
   if (!experiment_.empty()) {
@@ -159,7 +204,8 @@ std::vector<RunChoice> Query::choose(Context& context) const {
   return result;
 }
 
-RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
+/// Queries for a run: first the values outside of every loop, where those are read apart.
+std::vector<store::ValueQuery> Query::questions(const RunChoice& choice) const {
   store::ValueQuery query;
   query.run = choice.run.id;
   query.names = metrics_;
@@ -167,19 +213,24 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   query.hindsight = !recorded_ && !evaluated_;
   query.evaluated = !recorded_ && !hindsight_;
   query.others = all_;
+  if (epochs_.empty() && !choice.epoch) return {query};
+  store::ValueQuery outside = query;
+  outside.first_epoch = outside.last_epoch = -1;
+  const EpochRange range =
+      choice.epoch ? EpochRange{*choice.epoch, *choice.epoch} : parse_epochs(epochs_);
+  query.first_epoch = range.first;
+  query.last_epoch = range.last;
+  return {outside, query};
+}
+
+RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
+  // Values logged outside every loop belong to each epoch: they are repeated, but have no row.
   RunAnswer answer{choice.run, {}, !epochs_.empty() || choice.epoch};
-  if (answer.some_epochs) {
-    // Values logged outside every loop belong to each epoch: they are repeated, but have no row.
-    query.first_epoch = query.last_epoch = -1;
-    answer.values = catalog.values(query);
-    const EpochRange range =
-        choice.epoch ? EpochRange{*choice.epoch, *choice.epoch} : parse_epochs(epochs_);
-    query.first_epoch = range.first;
-    query.last_epoch = range.last;
+  for (const store::ValueQuery& query : questions(choice)) {
+    std::vector<Value> values = catalog.values(query);
+    answer.values.insert(answer.values.end(), std::make_move_iterator(values.begin()),
+                         std::make_move_iterator(values.end()));
   }
-  std::vector<Value> values = catalog.values(query);
-  answer.values.insert(answer.values.end(), std::make_move_iterator(values.begin()),
-                       std::make_move_iterator(values.end()));
   return answer;
 }
 
@@ -198,12 +249,42 @@ void Query::join(std::vector<RunAnswer>& answers) {
   }
 }
 
+/// All rows, or of those with one key only that of the newest run.
+void Query::choose_rows(std::vector<RunAnswer>& answers) const {
+  std::vector<RunAnswer*> newest_first;
+  for (RunAnswer& answer : answers) newest_first.push_back(&answer);
+  std::ranges::stable_sort(newest_first, std::ranges::greater(), [](const RunAnswer* answer) {
+    return std::pair(answer->run.start.started_us, answer->run.id);
+  });
+  using Key = std::tuple<std::vector<std::string>, std::int64_t, std::int64_t, std::int64_t>;
+  std::map<Key, std::int64_t> run_of;
+  for (RunAnswer* answer : newest_first) {
+    for (std::size_t i = 0; i < answer->rows().size(); ++i) {
+      if (latest_) {
+        const auto& row = answer->rows().row(i);
+        std::vector<std::string> texts{answer->run.start.experiment, row.place->path,
+                                       row.place->inner};
+        for (const auto& cell : beside_.of(answer->run.id)) texts.push_back(cell.exact);
+        const Key key{std::move(texts), row.place->epoch, row.place->step, row.ordinal};
+        if (run_of.emplace(key, answer->run.id).first->second != answer->run.id) continue;
+      }
+      answer->shown.push_back(i);
+    }
+  }
+}
+
+Json Query::json_of(const RunAnswer& answer, std::size_t row) const {
+  Json result = row_json(answer.run, metrics_, answer.rows(), row);
+  if (!beside_.titles().empty()) result["columns"] = beside_.json_of(answer.run.id);
+  return result;
+}
+
 Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
   Shape shape;
   shape.runs = answers.size() > 1;
   const std::string* path = nullptr;
   for (const RunAnswer& answer : answers) {
-    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+    for (const std::size_t i : answer.shown) {
       const auto& row = answer.rows().row(i);
       shape.loop = shape.loop || (path && *path != row.place->path);
       path = &row.place->path;
@@ -224,6 +305,7 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
   };
   column(shape.runs, "run", Align::left);
   column(shape.runs, "experiment", Align::left);
+  for (const std::string& title : beside_.titles()) column(true, title, Align::right);
   column(shape.loop, "loop", Align::left);
   column(shape.epoch, "epoch", Align::right);
   column(shape.step, "step", Align::right);
@@ -235,13 +317,16 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
   Table table(std::move(columns));
   for (const RunAnswer& answer : answers) {
     const std::string key = short_key(answer.run);
-    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+    for (const std::size_t i : answer.shown) {
       const auto& row = answer.rows().row(i);
       const auto add = [&](bool shown, std::string_view text) {
         if (shown) table.add(text);
       };
       add(shape.runs, key);
       add(shape.runs, answer.run.start.experiment);
+      for (const RunColumns::Cell& cell : beside_.of(answer.run.id)) {
+        add(true, cell.shown.empty() ? "-" : cell.shown);
+      }
       add(shape.loop, row.place->path.empty() ? "-" : row.place->path);
       add(shape.epoch, index_text(row.place->epoch));
       add(shape.step, index_text(row.place->step));
@@ -261,18 +346,19 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
 
 void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) const {
   CsvWriter csv(context.out());
-  for (const char* title : {"run", "experiment", "loop", "epoch", "step", "inner", "ordinal"}) {
-    csv.field(title);
-  }
+  for (const char* title : {"run", "experiment"}) csv.field(title);
+  for (const std::string& title : beside_.titles()) csv.field(title);
+  for (const char* title : {"loop", "epoch", "step", "inner", "ordinal"}) csv.field(title);
   for (const std::string& metric : metrics_) csv.field(metric);
   csv.field("origin");
   csv.field("verdict");
   csv.end_row();
   for (const RunAnswer& answer : answers) {
-    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
+    for (const std::size_t i : answer.shown) {
       const auto& row = answer.rows().row(i);
       csv.field(answer.run.key);
       csv.field(answer.run.start.experiment);
+      for (const RunColumns::Cell& cell : beside_.of(answer.run.id)) csv.field(cell.exact);
       csv.field(row.place->path);
       csv.field(index_text(row.place->epoch));
       csv.field(index_text(row.place->step));
@@ -294,18 +380,28 @@ void Query::print_json(Context& context, const std::vector<RunAnswer>& answers) 
   head["metrics"] = metrics_;
   JsonList list(context.out(), head, "rows");
   for (const RunAnswer& answer : answers) {
-    for (std::size_t i = 0; i < answer.rows().size(); ++i)
-      list.add(row_json(answer.run, metrics_, answer.rows(), i));
+    for (const std::size_t i : answer.shown) list.add(json_of(answer, i));
   }
   list.end();
 }
 
 void Query::print_jsonl(Context& context, const std::vector<RunAnswer>& answers) const {
   for (const RunAnswer& answer : answers) {
-    for (std::size_t i = 0; i < answer.rows().size(); ++i) {
-      context.out().write(compact(row_json(answer.run, metrics_, answer.rows(), i)) + "\n");
+    for (const std::size_t i : answer.shown) {
+      context.out().write(compact(json_of(answer, i)) + "\n");
     }
   }
+}
+
+int Query::run_groups(Context& context) {
+  GroupedQuestion question{.metrics = metrics_, .runs = {}, .wish = groups_};
+  for (const RunChoice& choice : choose(context)) {
+    question.runs.emplace_back(choice.run, questions(choice).back());
+  }
+  question.form = csv_ ? GroupForm::csv : jsonl_ ? GroupForm::jsonl
+                                      : context.json() ? GroupForm::json : GroupForm::table;
+  print_groups(context, question);
+  return 0;
 }
 
 int Query::run(Context& context) {
@@ -315,6 +411,7 @@ int Query::run(Context& context) {
   // A metric that is named twice is one column.
   std::set<std::string> met;
   std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
+  if (groups_.any()) return run_groups(context);
   const std::vector<RunChoice> runs = choose(context);
   std::vector<store::Run> asked;
   for (const RunChoice& choice : runs) asked.push_back(choice.run);
@@ -324,7 +421,9 @@ int Query::run(Context& context) {
   std::size_t rows = 0;
   for (const RunChoice& choice : runs) answers.push_back(ask(catalog, choice));
   join(answers);
-  for (const RunAnswer& answer : answers) rows += answer.rows().size();
+  if (!columns_.empty()) beside_ = RunColumns(catalog, asked, columns_, context.now_us());
+  choose_rows(answers);
+  for (const RunAnswer& answer : answers) rows += answer.shown.size();
   if (csv_) {
     print_csv(context, answers);
   } else if (jsonl_) {

@@ -71,7 +71,13 @@ class Chart {
     const columns = Math.max(100, Math.round(this.plot.clientWidth * Math.min(devicePixelRatio, 2)));
     const [from, to] = this.range || [];
     const question = {metric: this.metric, axis: this.view.axis, columns, from, to};
+    if (this.isMean()) return [{...question, runs: this.runs.map((run) => run.id).join(',')}];
     return this.runs.map((run) => ({...question, run: run.id}));
+  }
+
+/// Whether the runs are drawn as one. Times differ from run to run.
+  isMean() {
+    return Boolean(this.view.mean) && this.runs.length > 1 && this.view.axis !== 'time';
   }
 
   async load() {
@@ -103,11 +109,15 @@ class Chart {
   gather(answers, isFaint) {
     answers.forEach((answer, i) => {
       for (const series of answer.series) {
-        const run = this.runs[i];
+        const run = this.isMean() ? {label: `mean of ${plural(series.runs, 'run')}`, colour: 0} : this.runs[i];
         const loop = answer.series.length > 1 ? series.loop : '';
         const label = [this.isOneOfMany ? run.label : '', loop].filter(Boolean).join(' ') || this.metric;
         const index = this.isOneOfMany ? run.colour : this.lines.filter((line) => !line.isFaint).length;
         this.lines.push({...series, label: isFaint ? `${label}, as logged` : label, isFaint, colour: isFaint ? this.lines.length : index, run});
+        if (!series.low || isFaint) continue;
+        for (const [name, y] of [['high', series.high], ['low', series.low]]) {
+          this.lines.push({...series, y, label: `${name === 'low' ? '−' : '+'} deviation`, isEdge: true, colour: index, run});
+        }
       }
     });
     // A faint curve has the colour of the smooth one.
@@ -138,7 +148,7 @@ class Chart {
     const isPart = this.range ? 'of what is seen: ' : '';
     const values = least <= greatest ? `, ${isPart}${number(least)} to ${number(greatest)}` : '';
     const doubt = !doubtful ? '' : doubtful === count ? ', doubtful' : `, ${number(doubtful)} of them doubtful`;
-    const text = plural(count, 'value') + doubt + values;
+    const text = plural(count, this.isMean() ? 'mean' : 'value') + doubt + values;
     const full = doubtful > 0 && doubtful === count ? text : `${text}, last ${number(last)}`;
     fill(this.summary, this.runs.length > 1 ? text : full);
     this.element.classList.toggle('doubtful', doubtful > 0);
@@ -153,7 +163,7 @@ class Chart {
 
 /// The settings on which the drawing depends, besides its data.
   shape() {
-    return JSON.stringify([this.view.axis, this.view.log, this.lines.map((line) => [line.label, line.isFaint, line.count > 1, line.doubtful])]);
+    return JSON.stringify([this.view.axis, this.view.log, this.lines.map((line) => [line.label, line.isFaint, line.count > 1, line.doubtful, line.isEdge])]);
   }
 
   drop() {
@@ -197,8 +207,8 @@ class Chart {
     const series = this.lines.map((each) => {
       const colour = () => theme.line(each.colour) + (each.isFaint ? '55' : '');
       return {
-        label: each.label, stroke: colour, width: each.doubtful ? 0 : each.isFaint ? 1 : 1.5, spanGaps: false,
-        points: each.doubtful ? {show: true, size: 7, width: 1.5, stroke: colour, fill: () => theme.colour('raised')}
+        label: each.label, stroke: colour, width: each.doubtful || each.isEdge ? 0 : each.isFaint ? 1 : 1.5, spanGaps: false,
+        points: each.isEdge ? {show: false} : each.doubtful ? {show: true, size: 7, width: 1.5, stroke: colour, fill: () => theme.colour('raised')}
           : each.x.length < 2 ? {show: true, size: 6, fill: colour} : {size: 5, fill: colour},
         value: (u, value) => number(value),
       };
@@ -213,6 +223,8 @@ class Chart {
         {...axis, size: 34, values: (u, values) => values.map((v) => (isTime ? timeTick(v) : tick(v))), space: isTime ? 70 : 50},
         {...axis, size: 58, values: (u, values) => values.map(tick)},
       ],
+      bands: this.lines.flatMap((each, i) => (each.isEdge && this.lines[i + 1] && this.lines[i + 1].isEdge && each.label.startsWith('+')
+        ? [{series: [i + 1, i + 2], fill: () => `${theme.line(each.colour)}33`}] : [])),
       series: [{label: axisNames[this.view.axis], value: (u, v) => (v === null ? '–' : isTime ? timeTick(v) : number(v))}, ...series],
       legend: {show: true, live: true},
       cursor: {
@@ -282,8 +294,9 @@ class Chart {
   }
 }
 
-/// Buttons and the slider for drawing curves; `view` is changed and remembered.
-function chartControls(view, changed) {
+/// Buttons and the slider for drawing curves; `view` is changed and remembered, but for `mean`, which
+/// is there where there are several runs.
+function chartControls(view, changed, hasMeans = false) {
   const set = (name, value) => {
     view[name] = value;
     memory.set('view', {axis: view.axis, log: view.log, smoothing: view.smoothing});
@@ -300,10 +313,15 @@ function chartControls(view, changed) {
       slow(value);
     }});
   const log = h('input', {id: 'log', type: 'checkbox', checked: view.log, onchange: (event) => set('log', event.target.checked)});
+  const mean = h('input', {id: 'mean', type: 'checkbox', onchange: (event) => {
+    view.mean = event.target.checked;
+    changed();
+  }});
   return h('div.controls', {},
     h('label', {}, 'over ', select),
     isReport ? null : h('label', {}, 'smooth ', slider, shown),
     h('label', {}, log, ' log scale'),
+    hasMeans ? h('label', {title: 'their mean, in a band of one sample deviation to either side; not over time'}, mean, ' as one') : null,
     h('span.muted.hint', {}, 'draw over a part to see it closer, double-click to see all'));
 }
 

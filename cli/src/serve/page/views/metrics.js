@@ -21,7 +21,7 @@ class ChartGrid {
       oninput: () => this.filter()});
     this.element = h('div', {}, h('div.toolbar', {}, this.find, chartControls(this.view, () => {
       for (const chart of this.charts.values()) chart.changed();
-    })), this.grid);
+    }, runs.length > 1)), this.grid);
   }
 
 /// `having(name)`: the runs that have the metric; by default all.
