@@ -8,6 +8,7 @@
 namespace flor::cli {
 
 std::unique_ptr<Command> make_list();
+std::unique_ptr<Command> make_top();
 std::unique_ptr<Command> make_show();
 std::unique_ptr<Command> make_log();
 std::unique_ptr<Command> make_query();
