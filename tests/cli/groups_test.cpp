@@ -3,6 +3,7 @@
 #include "curves/spread.h"
 #include "support/process.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
