@@ -3,6 +3,7 @@
 #include "database/shared_view_mark.h"
 #include "database/store_impl.h"
 #include "file/mount_locks.h"
+#include "file/shared_home.h"
 #include "index/refresh.h"
 #include "maintain/collect.h"
 
@@ -48,9 +49,10 @@ void bring_up_to_date(Database& database, OpenMode mode, Filesystem& filesystem)
 
 }  // namespace
 
-Store::Impl::Impl(const Paths& home, OpenMode open_mode, Filesystem& filesystem)
+Store::Impl::Impl(const Paths& home, OpenMode open_mode, Filesystem& filesystem,
+                  const std::string& no_place)
     : mode(open_mode),
-      index(require_index(home, open_mode, filesystem)),
+      index(require_index(home, open_mode, filesystem, no_place)),
       database(std::make_shared<Database>(index ? index->paths() : home, open_mode, filesystem)),
       catalog(database) {
   if (!index) bring_up_to_date(*database, mode, filesystem);
@@ -59,9 +61,14 @@ Store::Impl::~Impl() = default;
 
 std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
                                          Filesystem& filesystem) {
-  const Paths paths{std::filesystem::absolute(home).lexically_normal()};
+  Paths paths{std::filesystem::absolute(home).lexically_normal()};
+  std::string no_place;
+  if (std::error_code error; !std::filesystem::exists(snapshot_mark(paths), error)) {
+    paths = with_own_index(std::move(paths), mode == OpenMode::create, filesystem, no_place);
+  }
   const auto opened = [&] {
-    return std::shared_ptr<Store>(new Store(std::make_unique<Impl>(paths, mode, filesystem)));
+    return std::shared_ptr<Store>(
+        new Store(std::make_unique<Impl>(paths, mode, filesystem, no_place)));
   };
   // Each makes room, and is tried where the one before made too little.
   std::vector<std::function<bool()>> ways;

@@ -345,6 +345,8 @@ struct CheckpointWriter::Impl {
 
       Writing writing(*database);
       Connection& connection = writing.connection();
+      // Nothing is removed while it writes: what another machine has removed, is gone by now.
+      if (!alone && database->paths.shared && database->is_replaced()) throw ChunkVanished();
       for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
       for (const NewChunk& chunk : plan.new_chunks()) {
         if (chunk.base) require_base(connection, chunk.base->chunk);

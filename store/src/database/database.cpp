@@ -3,8 +3,11 @@
 #include "database/reserve.h"
 #include "database/schema.h"
 #include "file/home_files.h"
+#include "file/shared_home.h"
 
 #include <flor/store/error.h>
+
+#include <fmt/format.h>
 
 #include <chrono>
 #include <system_error>
@@ -25,6 +28,10 @@ Paths with_directories(Paths paths, OpenMode mode) {
   return paths;
 }
 
+bool is_in_the_making(const Paths& paths) {
+  return paths.catalog().filename() == Paths::kNewIndex;
+}
+
 }  // namespace
 
 Database::Database(const Paths& store_paths, OpenMode open_mode, Filesystem& filesystem)
@@ -32,15 +39,54 @@ Database::Database(const Paths& store_paths, OpenMode open_mode, Filesystem& fil
                open_mode, filesystem) {
   connection.on_roll_back([this] { series.clear(); });
   // An index that is being rebuilt needs that space itself.
-  if (mode == OpenMode::create && paths.index == Paths::kIndex) make_reserve(paths, files);
+  const bool is_of_home = paths.shared || paths.index == Paths::kIndex;
+  if (mode == OpenMode::create && is_of_home && !is_in_the_making(paths)) make_reserve(paths, files);
+}
+
+bool Database::is_replaced() const {
+  if (OpenFile::is_replaced()) return true;
+  if (!paths.shared) return false;
+  const std::lock_guard lock(mutex);
+  return !is_current(connection, paths);
+}
+
+void Database::require_content() const {
+  if (!paths.shared || !is_replaced()) return;
+  throw Busy(fmt::format(
+      "content of {} was moved or removed by another process meanwhile, perhaps on another machine: "
+      "run the command again",
+      paths.home.string()));
+}
+
+void Database::renew_mark() {
+  if (!paths.shared) return;
+  const std::lock_guard lock(mutex);
+  const HomeLock home(paths, files, connection.patience());
+  require_content();
+  Transaction transaction(connection);
+  // Before the commit: killed in between, this index is outdated, too.
+  note_mark(connection, store::renew_mark(paths, files));
+  transaction.commit();
+}
+
+bool is_current(Connection& connection, const Paths& paths) {
+  if (!has_table(connection, "home")) return false;
+  const auto row = connection("SELECT mark FROM home");
+  return row->step() && !row->text_view(0).empty() && row->text_view(0) == mark_of(paths);
+}
+
+void note_mark(Connection& connection, const std::string& mark) {
+  connection.execute(
+      "CREATE TABLE IF NOT EXISTS home (mark TEXT NOT NULL);"
+      "CREATE TABLE IF NOT EXISTS announcement (name TEXT PRIMARY KEY) WITHOUT ROWID;"
+      "DELETE FROM home");
+  connection("INSERT INTO home (mark) VALUES (?1)", std::string_view(mark))->run();
 }
 
 bool Database::may_be_replaced() const {
   // In this order: once the new file is gone from its first name, it already has its final one.
-  Paths made = paths;
-  made.index = Paths::kNewIndex;
   std::error_code error;
-  return std::filesystem::exists(made.catalog(), error) || is_replaced();
+  return std::filesystem::exists(paths.with_new_index().catalog(), error) || is_replaced();
 }
 
 std::unique_ptr<Connection> open_for_reading(const Paths& paths) {

@@ -40,7 +40,16 @@ struct Database : OpenFile {
   Database(const Paths& store_paths, OpenMode open_mode, Filesystem& filesystem);
 
   DecodeScratchPool decode_scratch;
-  /// True if the index was replaced, or another process is rebuilding it now and may have read the
+  /// True if the index was replaced, or is not that of the present mark of a shared home: what it
+  /// says of runs is right, but files that it knows may be gone.
+  bool is_replaced() const;
+  /// Throws Busy if files that the index knows may be gone. For changes that refer to content which
+  /// others have stored: within a HomeLock, none goes before the change is made.
+  void require_content() const;
+  /// Makes the indexes of other machines outdated, before files are removed or replaced that they
+  /// may know. Throws Busy if this one is outdated. Does nothing in a home that is not shared.
+  void renew_mark();
+  /// True if the index if the index was replaced, or another process is rebuilding it now and may have read the
   /// journals already.
   bool may_be_replaced() const;
 
@@ -61,6 +70,11 @@ struct Database : OpenFile {
   /// The queue of evaluations, once it has been asked for: see queue/queue_file.h.
   std::shared_ptr<struct QueueFile> queue;
 };
+
+/// Whether the index of a shared home notes the present mark, and noting one, in a transaction of the
+/// caller. Such an index also lists the announcements that it needs no more (table `announcement`).
+bool is_current(Connection& connection, const Paths& paths);
+void note_mark(Connection& connection, const std::string& mark);
 
 /// A connection to the index that only reads.
 std::unique_ptr<Connection> open_for_reading(const Paths& paths);

@@ -43,12 +43,20 @@ void set_journal_mode(Connection& connection, const char* mode) {
   }
 }
 
+/// The index of a shared home lies where the home does not.
+bool log_works(Filesystem& files, const Paths& paths, const fs::path& file) {
+  const fs::path directory = file.parent_path();
+  if (!paths.shared || directory == paths.home) return shared_memory_works(files, paths.home);
+  return is_local(Filesystem::system(), directory);
+}
+
 void choose_journal(Connection& connection, Filesystem& files, const Paths& paths) {
-  if (shared_memory_works(files, paths.home)) {
+  if (log_works(files, paths, connection.path())) {
     set_journal_mode(connection, "WAL");
     return;
   }
   set_journal_mode(connection, "DELETE");
+  if (paths.shared) return;
   static std::once_flag said;
   std::call_once(said, [&] {
     std::fprintf(stderr,
@@ -189,7 +197,7 @@ OpenFile::OpenFile(Paths store_paths, const fs::path& file, const DatabaseForm& 
   check_format(connection, form, paths);
   if (mode != OpenMode::read_only) {
     choose_journal(connection, files, paths);
-    has_log = shared_memory_works(files, paths.home);
+    has_log = log_works(files, paths, file);
     connection.let_transactions_choose(has_log);
     connection.execute("PRAGMA journal_size_limit=67108864");
   }

@@ -31,7 +31,7 @@ struct OpenFile {
   /// Guards everything below. Recursive for one case: an uncaught exception of the catalog ends the
   /// process where it was thrown, and the end of the run is entered from there.
   mutable std::recursive_mutex mutex;
-  Connection connection;
+  mutable Connection connection;
   /// True if the file has a write-ahead log, which no power loss damages.
   bool has_log = false;
   /// True if the file was rebuilt since it was opened: this process still has the old one, which no

@@ -182,6 +182,7 @@ class Connection {
   void choose(Kept kept);
   /// Sets how long a statement waits for the locks of other processes before it throws Busy.
   void set_patience(std::chrono::milliseconds patience);
+  std::chrono::milliseconds patience() const { return patience_; }
   /// Sets a function that is called after each rollback, to forget what was remembered from it.
   void on_roll_back(std::function<void()> forget) { rolled_back_ = std::move(forget); }
   void roll_back() noexcept;

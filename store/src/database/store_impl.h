@@ -13,7 +13,8 @@ namespace flor::store {
 class IndexElsewhere;
 
 struct Store::Impl {
-  Impl(const Paths& home, OpenMode mode, Filesystem& filesystem);
+  /// `no_place`: see require_index.
+  Impl(const Paths& home, OpenMode mode, Filesystem& filesystem, const std::string& no_place);
   ~Impl();
 
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode,

@@ -193,6 +193,10 @@ bool shared_memory_works(Filesystem& filesystem, const std::filesystem::path& di
           fmt::format("FLOR_FILESYSTEM={}: expected local or network, or nothing", kind));
     }
   }
+  return is_local(filesystem, directory);
+}
+
+bool is_local(Filesystem& filesystem, const std::filesystem::path& directory) {
   static constexpr std::array<std::uint64_t, 12> kNetwork = {
       0x6969,      // NFS
       0x517B,      // SMB

@@ -89,5 +89,7 @@ void sync_directory(Filesystem& filesystem, const std::filesystem::path& directo
 /// False on network file systems: according to SQLite, shared memory between processes, and thus
 /// its write-ahead log, does not work there.
 bool shared_memory_works(Filesystem& filesystem, const std::filesystem::path& directory);
+/// The same, but $FLOR_FILESYSTEM, which is said of homes, does not overrule it.
+bool is_local(Filesystem& filesystem, const std::filesystem::path& directory);
 
 }  // namespace flor::store

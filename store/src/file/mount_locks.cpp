@@ -63,15 +63,18 @@ namespace {
 /// none of SQLite's files: closing one would end SQLite's locks.
 template <typename Act>
 std::optional<int> try_file(const std::filesystem::path& home, const Act& act) {
-  const std::filesystem::path path =
-      Paths{home}.locks() / fmt::format("try-{}-{}", ::getpid(), ::gettid());
+  // An index that lies outside of the home has no directory of locks.
+  const std::filesystem::path locks = Paths{home}.locks();
+  std::error_code error;
+  const std::filesystem::path path = (std::filesystem::exists(locks, error) ? locks : home) /
+                                     fmt::format("try-{}-{}", ::getpid(), ::gettid());
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return std::nullopt;
   errno = 0;
-  const int error = act(descriptor) ? 0 : errno;
+  const int code = act(descriptor) ? 0 : errno;
   ::close(descriptor);
   ::unlink(path.c_str());
-  return error;
+  return code;
 }
 
 }  // namespace

@@ -10,12 +10,22 @@ namespace flor::store {
 struct Paths {
   std::filesystem::path home;
   static constexpr const char* kIndex = "catalog.db";
-  /// Relative to the home, or the absolute path of a temporary index.
+  /// Relative to the home, or the absolute path of an index that lies elsewhere.
   std::string index = kIndex;
+  /// True if every machine has an index of its own (file/shared_home.h).
+  bool shared = false;
 
   std::filesystem::path catalog() const { return home / index; }
   /// An index that is being made.
   static constexpr const char* kNewIndex = "catalog.new";
+  /// The same paths, but with that index, beside the present one.
+  Paths with_new_index() const {
+    Paths made = *this;
+    made.index = (std::filesystem::path(index).parent_path() / kNewIndex).string();
+    return made;
+  }
+  /// Exists if every machine has an index of its own.
+  std::filesystem::path indexes() const { return home / "indexes"; }
   /// Waiting evaluations, and checkpoints that watches have seen.
   std::filesystem::path queue() const { return home / "queue.db"; }
   /// A queue that is being made.

@@ -1,6 +1,7 @@
 #include "index/announcements.h"
 
 #include "file/frames.h"
+#include "index/refresh.h"
 #include "journal/run_journal.h"
 
 #include <chrono>
@@ -49,7 +50,47 @@ bool knows_all_journals(Database& database, const std::string& run) {
   return true;
 }
 
+/// What is left where a process with an outdated index has dropped a run, which leaves its journals.
+void remove_dropped_runs(Database& database, fs::file_time_type before) {
+  for (const std::string& run : find_runs(database.paths)) {
+    if (database.connection("SELECT 1 FROM run WHERE key = ?1", run)->step()) continue;
+    RefreshReport report;
+    enter_runs(database, {run}, report);
+    if (!report.dropped.contains(run) || !is_older(database.paths.run(run), before)) continue;
+    remove_run_directory(database.paths, run);
+    remove_announcements(database.paths, run);
+  }
+}
+
+void forget_served(Database& database, const std::vector<fs::path>& served) {
+  if (!database.paths.shared) return;
+  for (const fs::path& file : served) {
+    database.connection("DELETE FROM announcement WHERE name = ?1", file.filename().string())->run();
+  }
+}
+
 }  // namespace
+
+std::vector<Announcement> waiting_announcements(Database& database) {
+  std::vector<Announcement> waiting = find_announcements(database.paths);
+  if (!database.paths.shared) return waiting;
+  std::erase_if(waiting, [&](const Announcement& one) {
+    return database.connection("SELECT 1 FROM announcement WHERE name = ?1", one.name)->step();
+  });
+  return waiting;
+}
+
+void note_served(Database& database, const std::vector<Announcement>& waiting,
+                 const std::set<std::string>& unread) {
+  if (!database.paths.shared) return;
+  for (const Announcement& one : waiting) {
+    if (one.number == 0 || unread.contains(one.run) ||
+        !has_position(database.connection, one.run, one.number)) {
+      continue;
+    }
+    database.connection("INSERT OR IGNORE INTO announcement (name) VALUES (?1)", one.name)->run();
+  }
+}
 
 bool has_position(Connection& connection, std::string_view run, std::int64_t writer) {
   return connection(
@@ -88,6 +129,8 @@ void remove_debris(Database& database) {
               run)
           ->run();
     }
+    if (database.paths.shared) remove_dropped_runs(database, before);
+    forget_served(database, served);
     lasting.commit();
   }
   std::error_code error;

@@ -27,7 +27,7 @@ RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem) {
   RefreshReport report;
   std::string why =
       paths.catalog().string() + " may not be written: copy the store and use the copy (--home)";
-  if (::access(paths.home.c_str(), W_OK) == 0) {
+  if (::access(paths.catalog().parent_path().c_str(), W_OK) == 0) {
     try {
       Database writing(paths, OpenMode::existing, filesystem);
       writing.connection.set_patience(kPatienceOfLooking);
@@ -63,6 +63,10 @@ bool follow(Database& database) {
     if (failure.status() != ExitStatus::failed && failure.status() != ExitStatus::busy) throw;
     return false;
   }
+}
+
+void follow_others(Database& database) {
+  if (database.paths.shared) follow(database);
 }
 
 void follow_evaluations(Database& database) {

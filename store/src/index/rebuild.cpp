@@ -3,6 +3,8 @@
 #include "database/schema.h"
 #include "database/shared_view_mark.h"
 #include "file/lock_file.h"
+#include "file/shared_home.h"
+#include "index/announcements.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
 
@@ -18,6 +20,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -26,6 +29,8 @@ namespace flor::store {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kLongWait{60};
 
 [[noreturn]] void throw_no_room(const Paths& paths, FileState state) {
   std::error_code error;
@@ -73,6 +78,10 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
   database.connection.execute("PRAGMA synchronous=OFF");
   const std::lock_guard lock(database.mutex);
   Transaction transaction(database.connection);
+  // Before the journals are read: it is outdated if another machine removes something meanwhile.
+  if (made.shared) note_mark(database.connection, mark_of(home));
+  const std::vector<Announcement> waiting =
+      made.shared ? waiting_announcements(database) : std::vector<Announcement>();
   std::vector<fs::path> unlisted;
   {
     RebuildLine line;
@@ -85,6 +94,7 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
   }
   enter_new_evaluations(database, report.damage);
   close_ended_journals(database, report.unread);
+  note_served(database, waiting, report.unread);
   transaction.commit();
   settle(database.connection);
   return report;
@@ -108,13 +118,17 @@ void say(const std::string& what, const RefreshReport& report) {
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 
-/// Makes an index for a command that only reads, because the home cannot take one.
+std::string name_of_index(const Paths& paths) {
+  return paths.index.empty() ? "of " + paths.home.string() : paths.catalog().string();
+}
+
+/// Makes an index for one command, because the home, or this machine, cannot take one.
 std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesystem& filesystem,
                                                      const std::string& why) {
   try {
     auto made = std::make_unique<IndexElsewhere>(paths, filesystem);
     say(fmt::format("the catalog {} {}: for this command it was made in {} from {}",
-                    paths.catalog().string(), why, made->paths().catalog().parent_path().string(),
+                    name_of_index(paths), why, made->paths().catalog().parent_path().string(),
                     runs_of(made->report())),
         made->report());
     return made;
@@ -122,15 +136,14 @@ std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesys
     if (!is_of_the_disk(failure)) throw;
     throw Error(
         fmt::format("the catalog {} {}, nor elsewhere ({}): set TMPDIR to where there is room",
-                    paths.catalog().string(), why, failure.what()));
+                    name_of_index(paths), why, failure.what()));
   }
 }
 
 }  // namespace
 
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
-  Paths made = paths;
-  made.index = Paths::kNewIndex;
+  const Paths made = paths.with_new_index();
   DatabaseInTheMaking making(made.catalog());
   RefreshReport report = make_index(made, paths, filesystem);
   making.replace(paths.catalog(), filesystem);
@@ -140,8 +153,10 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   if (!report.is_whole) remember_damage(paths.catalog());
   // Announced again, because the new index would never look at them otherwise.
   for (const std::string& key : report.unread) announce(paths, key);
-  for (const std::string& key : report.dropped) announce(paths, key);  // leftovers are removed
-  sync_directory(filesystem, paths.home);
+  if (!paths.shared) {
+    for (const std::string& key : report.dropped) announce(paths, key);  // leftovers are removed
+  }
+  sync_directory(filesystem, paths.catalog().parent_path());
   return report;
 }
 
@@ -158,10 +173,67 @@ IndexElsewhere::IndexElsewhere(const Paths& paths, Filesystem& filesystem) : pat
   }
 }
 
+namespace {
+
+/// Whether the index of a shared home needs not be made again.
+bool is_usable(const Paths& paths) {
+  if (look_at(paths.catalog(), kCatalogForm) != FileState::sound) return false;
+  try {
+    const auto connection = store::open_for_reading(paths, paths.catalog());
+    return is_current(*connection, paths);
+  } catch (const Error&) {
+    return true;  // opening it will say why
+  }
+}
+
+/// Makes this machine's index of a shared home, if it is missing, damaged or outdated.
+void require_own_index(const Paths& paths, Filesystem& filesystem) {
+  if (is_usable(paths)) return;
+  const FileState before = look_at(paths.catalog(), kCatalogForm);
+  try {
+    const RemakingLock lock(filesystem, paths, "catalog",
+                            before == FileState::sound ? std::chrono::seconds(0) : kLongWait);
+    if (is_usable(paths)) return;  // another process did it
+    const RefreshReport report = rebuild(paths, filesystem);
+    const std::string why =
+        before == FileState::sound
+            ? "is outdated, since content of the store was moved or removed: it was made again from "
+        : before == FileState::missing
+            ? fmt::format("is this machine's, since {} is on a network file system: it was made from ",
+                          paths.home.string())
+            : fmt::format("was {}: it was made again from ", name_of(before));
+    say(fmt::format("the catalog {} {}{}", paths.catalog().string(), why, runs_of(report)), report);
+  } catch (const Busy&) {
+    if (before != FileState::sound) throw;
+    std::fprintf(stderr,
+                 "flor: another process moves or removes content of %s: what is shown is right, but "
+                 "some content may not be found: run the command again\n",
+                 paths.home.c_str());
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
-                                              Filesystem& filesystem) {
+                                              Filesystem& filesystem, const std::string& no_place) {
   std::error_code error;
   if (fs::exists(snapshot_mark(paths), error)) return nullptr;
+  if (paths.shared) {
+    std::string why = no_place;
+    if (why.empty()) {
+      try {
+        require_own_index(paths, filesystem);
+        return nullptr;
+      } catch (const std::exception& failure) {
+        if (!is_of_the_disk(failure)) throw;
+        why = failure.what();
+      }
+    }
+    return make_index_elsewhere(paths, filesystem,
+                                fmt::format("of this machine cannot be made ({}; FLOR_INDEX may name "
+                                            "a directory on a local disk)",
+                                            why));
+  }
   const FileState before = look_at(paths.catalog(), kCatalogForm);
   if (before == FileState::sound) return nullptr;
   std::vector<fs::path> unlisted;
@@ -201,19 +273,42 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
   }
 }
 
-RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what)
-    : file_(filesystem, paths.maintenance_lock(), O_RDWR | O_CREAT, kInHome) {
-  constexpr int kTries = 600;
-  constexpr std::chrono::milliseconds kPause{100};
-  for (int i = 0; !lock_file(file_.descriptor(), LOCK_EX | LOCK_NB); ++i) {
-    if (i == kTries) {
-      throw Busy(
-          fmt::format("the {} of {} is to be made again, and another process collects "
-                      "garbage, repairs, or does that already: wait for it",
-                      what, paths.home.string()));
-    }
-    std::this_thread::sleep_for(kPause);
+namespace {
+
+/// A user who may not write the home locks what there is.
+std::unique_ptr<File> open_lock(Filesystem& filesystem, const fs::path& path) {
+  try {
+    return std::make_unique<File>(filesystem, path, O_RDWR | O_CREAT, kInHome);
+  } catch (const Error&) {
+    std::error_code error;
+    if (::access(path.parent_path().c_str(), W_OK) == 0) throw;
+    return fs::exists(path, error) ? std::make_unique<File>(filesystem, path, O_RDONLY) : nullptr;
   }
+}
+
+}  // namespace
+
+RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what,
+                           std::chrono::seconds patience) {
+  constexpr std::chrono::milliseconds kPause{100};
+  const auto lock = [&](const fs::path& path, int operation, std::chrono::seconds longest) {
+    const auto end = std::chrono::steady_clock::now() + longest;
+    std::unique_ptr<File> file = open_lock(filesystem, path);
+    while (file && !lock_file(file->descriptor(), operation | LOCK_NB)) {
+      if (std::chrono::steady_clock::now() >= end) {
+        throw Busy(
+            fmt::format("the {} of {} is to be made again, and another process collects "
+                        "garbage, repairs, or does that already: wait for it",
+                        what, paths.home.string()));
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+    files_.push_back(std::move(file));
+  };
+  // Machines make their indexes at once; nothing is moved meanwhile.
+  const bool is_own = paths.shared && what == std::string_view("catalog");
+  if (is_own) lock(paths.catalog().parent_path() / "making.lock", LOCK_EX, kLongWait);
+  lock(paths.maintenance_lock(), is_own ? LOCK_SH : LOCK_EX, patience);
 }
 
 bool put_index_aside(const Paths& paths) {

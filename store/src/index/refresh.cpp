@@ -426,21 +426,22 @@ class RunReader {
 };
 
 /// True also if its size is unknown: that is reported each time, until it can be read.
-bool may_have_events(const fs::path& journal) {
+bool may_have_events(const Paths& paths, const fs::path& journal) {
   std::error_code error;
-  const auto size = fs::file_size(journal, error);
+  const auto size = length_of(paths, journal, error);
   return error ? error != std::errc::no_such_file_or_directory : size > kFileHeaderBytes;
 }
 
 /// Keys of runs whose journals have events that the index lacks.
 std::vector<std::string> runs_behind(Database& database) {
-  std::set<std::string> behind;
-  for (std::string& key : find_announced_runs(database.paths)) {
+  std::set<std::string> behind, announced;
+  for (Announcement& one : waiting_announcements(database)) announced.insert(std::move(one.run));
+  for (const std::string& key : announced) {
     const std::int64_t run = id_of_run(database.connection, key);
     for (const FoundJournal& journal : find_journals(database.paths, key)) {
       const auto row = database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2",
                                            run, journal.number);
-      if (!row->step() && may_have_events(journal.path)) behind.insert(key);
+      if (!row->step() && may_have_events(database.paths, journal.path)) behind.insert(key);
     }
   }
   const auto rows = database.connection(
@@ -455,7 +456,7 @@ std::vector<std::string> runs_behind(Database& database) {
       remember_damage(database.paths.catalog());
       continue;
     }
-    const auto size = fs::file_size(journal, error);
+    const auto size = length_of(database.paths, journal, error);
     const auto known = static_cast<std::uint64_t>(rows->integer(2));
     if (!error && size > known) behind.insert(rows->text(0));
     // Its writer has removed events that were entered, which only a new index can undo.
@@ -467,7 +468,8 @@ std::vector<std::string> runs_behind(Database& database) {
 /// Removes directories of dropped runs: the process that dropped them had an index that was
 /// replaced.
 void remove_dropped(Database& database, const std::set<std::string>& keys) {
-  if (database.may_be_replaced()) return;
+  // A shared home's are left to `flor gc`: other indexes must know that they go.
+  if (database.paths.shared || database.may_be_replaced()) return;
   // The transaction keeps other processes from fetching one of them again meanwhile.
   Transaction transaction(database.connection);
   for (const std::string& key : keys) {
@@ -649,8 +651,10 @@ RefreshReport refresh(Database& database) {
   RefreshReport report;
   const std::lock_guard lock(database.mutex);
   Transaction transaction(database.connection);
+  const std::vector<Announcement> waiting = waiting_announcements(database);
   const std::vector<std::string> keys = runs_behind(database);
   if (keys.empty() && !lacks_evaluations(database)) {
+    note_served(database, waiting, {});
     transaction.commit();  // another process has entered it meanwhile
     return report;
   }
@@ -658,9 +662,10 @@ RefreshReport refresh(Database& database) {
   close_ended_journals(database, report.unread);
   // Some evaluations came with runs.
   enter_new_evaluations(database, report.damage);
+  note_served(database, waiting, report.unread);
   std::vector<fs::path> served;
   for (const std::string& key : keys) {
-    if (report.unread.contains(key)) continue;
+    if (database.paths.shared || report.unread.contains(key)) continue;
     for (fs::path& file : served_announcements(database, key)) served.push_back(std::move(file));
   }
   transaction.commit();

@@ -11,6 +11,7 @@
 #include <flor/store/error.h>
 #include <flor/store/store.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -94,6 +95,10 @@ RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 /// written now, and stays as it is. Within a transaction does nothing and returns true.
 bool follow(Database& database);
 
+/// The same where other machines have indexes of their own. Elsewhere, the index has what processes
+/// have entered that do not record at that moment.
+void follow_others(Database& database);
+
 /// Enters new results of evaluations, before results are read: other processes may have logged some
 /// since the store was opened. Leaves the index alone if it cannot be written now, and within a
 /// transaction.
@@ -105,14 +110,15 @@ void follow_evaluations(Database& database);
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem);
 
 /// Held while the index or the queue is rebuilt, so that no process moves records according to the
-/// old index. Throws Busy if other processes hold it for longer than a minute.
+/// old index. Throws Busy if other processes hold it for longer than the patience.
 class RemakingLock {
  public:
   /// `what`: "catalog".
-  RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what);
+  RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what,
+               std::chrono::seconds patience = std::chrono::seconds(60));
 
  private:
-  File file_;
+  std::vector<std::unique_ptr<File>> files_;
 };
 
 /// An index made from the journals and packs of a home that cannot take one; removed with this
@@ -132,9 +138,11 @@ class IndexElsewhere {
 
 /// Rebuilds the index of a store that is about to be opened, if it is missing, damaged or of an
 /// older form, and says so on standard error. If the home cannot take it, makes one elsewhere for
-/// callers that only read.
+/// callers that only read. The index of a shared home is also made if it is outdated, and elsewhere
+/// for all callers; `no_place`: why it has no place on this machine, empty if it has.
 std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
-                                              Filesystem& filesystem);
+                                              Filesystem& filesystem,
+                                              const std::string& no_place = {});
 
 /// Moves the present index to catalog.db.old, so that no process trusts it any more; returns false,
 /// and leaves it, if it is sound. Call it with RemakingLock held.

@@ -25,11 +25,12 @@ constexpr std::size_t kOpenJournalsMax = 32;
 Writing::Writing(Database& database)
     : lock_(database.mutex),
       database_(database),
+      home_(database.paths, database.files, database.connection.patience()),
       // The journal makes it durable, and restores what a power loss takes from the index.
       transaction_(database.connection, Kept::journals),
       was_ahead_(is_ahead(database)) {
   // Before the journal continues, the index gets all its earlier events.
-  if (was_ahead_) enter_behind(database);
+  if (was_ahead_ || database.paths.shared) enter_behind(database);
 }
 
 Writing::~Writing() {
@@ -95,6 +96,23 @@ void Writing::add_rest(std::int64_t run, const UnwrittenRest& rest) {
   if (rest.gaps) add(run, GapsEvent{*rest.gaps});
 }
 
+/// In a shared home, a process that was killed while it dropped a run has left its journals. What
+/// they say would come before what is said now, and their end would drop the run again.
+void Writing::require_no_leftovers(std::int64_t run, const std::string& key) {
+  if (!database_.paths.shared || database_.journals.contains(run) ||
+      connection()("SELECT 1 FROM journal WHERE run = ?1", run)->step()) {
+    return;
+  }
+  const auto has_events = [&](const FoundJournal& found) {
+    std::error_code error;
+    return length_of(database_.paths, found.path, error) > kFileHeaderBytes;
+  };
+  if (std::ranges::none_of(find_journals(database_.paths, key), has_events)) return;
+  throw Error(fmt::format("{} has journals of a run that was dropped: run `flor gc`, which removes "
+                          "what is left of it after an hour, then this command again",
+                          database_.paths.run(key).string()));
+}
+
 RunJournal& Writing::journal(std::int64_t run) {
   std::string key;
   {
@@ -102,6 +120,7 @@ RunJournal& Writing::journal(std::int64_t run) {
     if (!row->step()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
     key = row->text(0);
   }
+  require_no_leftovers(run, key);
   return journal_of(
       database_, run, key,
       [&](const RunJournal& known) {
@@ -195,7 +214,10 @@ void drop_run(Database& database, std::int64_t run,
   database.journals.erase(run);
   database.said.erase(run);
   // A new index may be made from journals that were read before this: it must find the drop there.
-  if (!database.may_be_replaced()) remove_run_directory(database.paths, key);
+  if (database.may_be_replaced()) return;
+  database.renew_mark();
+  remove_run_directory(database.paths, key);
+  if (database.paths.shared) remove_announcements(database.paths, key);
 }
 
 }  // namespace flor::store

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "database/database.h"
+#include "file/shared_home.h"
 #include "index/apply.h"
 #include "index/journal_writing.h"
 #include "journal/events.h"
@@ -21,8 +22,9 @@
 
 namespace flor::store {
 
-/// Holds the database's mutex and its write lock from its construction on. The constructor also
-/// enters events that this process has written to journals only. Without `commit` nothing happens;
+/// Holds the database's mutex and its write lock from its construction on, and the lock of a shared
+/// home. The constructor also enters events that this process has written to journals only, and what
+/// other machines have said. Without `commit` nothing happens;
 /// when `commit` returns, the change is durable.
 class Writing {
  public:
@@ -74,11 +76,13 @@ class Writing {
   void enter(std::int64_t run, EventKind kind, std::vector<std::byte> payload);
   void note_values(std::int64_t run, EventKind kind, std::span<const Value> values);
   RunJournal& journal(std::int64_t run);
+  void require_no_leftovers(std::int64_t run, const std::string& key);
   void register_journals() noexcept;
   void close_journals() noexcept;
 
   std::lock_guard<std::recursive_mutex> lock_;
   Database& database_;
+  HomeLock home_;
   Transaction transaction_;
   std::map<std::int64_t, std::vector<Noted>> noted_;
   std::map<std::int64_t, std::int64_t> times_;

@@ -122,12 +122,21 @@ std::vector<std::string> find_runs(const Paths& paths, std::vector<fs::path>* un
   return runs;
 }
 
+std::vector<Announcement> find_announcements(const Paths& paths) {
+  std::vector<Announcement> found;
+  each_entry(paths.announced(), [&](const fs::path& entry) {
+    Announcement one{.name = entry.filename().string(), .run = entry.stem().string()};
+    if (!is_run_key(one.run)) return;
+    const std::size_t dash = one.name.rfind('-');
+    if (dash != one.name.npos) one.number = writer_number(one.name.substr(dash + 1)).value_or(0);
+    found.push_back(std::move(one));
+  });
+  return found;
+}
+
 std::vector<std::string> find_announced_runs(const Paths& paths) {
   std::vector<std::string> runs;
-  each_entry(paths.announced(), [&](const fs::path& entry) {
-    const std::string name = entry.stem().string();
-    if (is_run_key(name)) runs.push_back(name);
-  });
+  for (Announcement& one : find_announcements(paths)) runs.push_back(std::move(one.run));
   std::ranges::sort(runs);
   runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
   return runs;
@@ -149,6 +158,21 @@ std::vector<fs::path> announcements_of(const Paths& paths, std::string_view run)
     if (entry.stem() == run) files.push_back(entry);
   });
   return files;
+}
+
+void remove_announcements(const Paths& paths, std::string_view run) {
+  std::error_code error;
+  for (const fs::path& file : announcements_of(paths, run)) fs::remove(file, error);
+}
+
+std::uint64_t length_of(const Paths& paths, const fs::path& journal, std::error_code& error) {
+  if (!paths.shared) return fs::file_size(journal, error);
+  struct stat status {};
+  const int file = ::open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const bool known = file >= 0 && ::fstat(file, &status) == 0;
+  error = known ? std::error_code() : std::error_code(errno, std::generic_category());
+  if (file >= 0) ::close(file);
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 void remove_run_directory(const Paths& paths, std::string_view run) {
@@ -217,6 +241,17 @@ void RunJournal::make_names(const Paths& paths) {
   copy_ = std::make_unique<CopyWriter>(filesystem_, copy_path(frames_->path()), frames_->id());
   lock(*frames_);
   kept_ = frames_->mark();
+  if (paths.shared) number_announcement();
+}
+
+/// Now an index can tell when it has this journal, and needs the announcement no more, which stays
+/// for those of other machines. Renamed, so that there is one at every instant.
+void RunJournal::number_announcement() {
+  stays_announced_ = true;
+  const fs::path named = fmt::format("{}-{}", marker_.string(), number_);
+  if (::rename(marker_.c_str(), named.c_str()) != 0) throw_system_error("rename", marker_, errno);
+  marker_ = named;
+  unsynced_.push_back(named.parent_path());
 }
 
 RunJournal::~RunJournal() = default;
@@ -262,7 +297,8 @@ bool RunJournal::shows_more() const noexcept {
 
 void RunJournal::give_up(bool is_known) {
   frames_->cut_off();
-  if (kept_.frames == 0 && !is_known) remove_names();
+  // The index of another machine may know what this one does not.
+  if (kept_.frames == 0 && !is_known && !stays_announced_) remove_names();
 }
 
 /// Removes the journal first: without it the other files mean nothing.
@@ -275,6 +311,7 @@ void RunJournal::remove_names() noexcept {
 }
 
 void RunJournal::withdraw_announcement() noexcept {
+  if (stays_announced_) return;
   std::error_code error;
   if (!marker_.empty()) fs::remove(marker_, error);
   marker_.clear();

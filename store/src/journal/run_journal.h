@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_set>
 #include <vector>
 
@@ -53,7 +54,7 @@ class RunJournal {
   void lose() noexcept { frames_->lose(); }
   /// While announced, other processes look at all journals of the run; until the index has this
   /// one.
-  bool is_announced() const { return !marker_.empty(); }
+  bool is_announced() const { return !stays_announced_ && !marker_.empty(); }
   void withdraw_announcement() noexcept;
   /// Whether it is unknown which events the disk kept: later ones go into another journal.
   bool is_lost() const { return frames_->is_lost(); }
@@ -69,11 +70,13 @@ class RunJournal {
   void make_names(const Paths& paths);
   void sync_directories();
   void remove_names() noexcept;
+  void number_announcement();
 
   Filesystem& filesystem_;
   std::string run_;
   std::filesystem::path directory_, marker_;
   std::int64_t number_ = 0;
+  bool stays_announced_ = false;  ///< other machines have indexes, too
   std::vector<std::filesystem::path> unsynced_;  ///< directories with new entries
   std::unique_ptr<FrameWriter> frames_;
   std::unique_ptr<CopyWriter> copy_;
@@ -98,10 +101,24 @@ std::vector<std::string> find_runs(const Paths& paths,
                                    std::vector<std::filesystem::path>* unlisted = nullptr);
 /// The keys of runs to which a writer came that the index may not know yet.
 std::vector<std::string> find_announced_runs(const Paths& paths);
+
+/// An announcement as its name tells.
+struct Announcement {
+  std::string name, run;
+  /// Of the journal, where that is made already; else 0. Only shared homes tell it.
+  std::int64_t number = 0;
+};
+std::vector<Announcement> find_announcements(const Paths& paths);
 /// Announces that the index may not know all journals of the run. Best effort.
 void announce(const Paths& paths, std::string_view run) noexcept;
 /// The files that announce journals of the run.
 std::vector<std::filesystem::path> announcements_of(const Paths& paths, std::string_view run);
+/// Removes them, where no index needs them any more.
+void remove_announcements(const Paths& paths, std::string_view run);
+/// The length of a journal now. That which a network file system remembers of a file is older than
+/// what it tells of one that is opened.
+std::uint64_t length_of(const Paths& paths, const std::filesystem::path& journal,
+                        std::error_code& error);
 /// Removes all journals of a run.
 void remove_run_directory(const Paths& paths, std::string_view run);
 /// Removes directories without a journal, and those of removed runs, that killed processes or a

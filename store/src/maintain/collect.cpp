@@ -15,6 +15,7 @@
 #include "lock/maintenance_lock.h"
 #include "maintain/held_content.h"
 #include "maintain/marks.h"
+#include "maintain/rank_boards.h"
 #include "maintain/removed_runs.h"
 #include "maintain/seal_journals.h"
 #include "pack/chunk_reader.h"
@@ -38,6 +39,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -178,7 +180,7 @@ class Collector {
     }
     remove_dead_packs();
     if (!dry_run_) {
-      remove_rank_boards();
+      remove_rank_boards(database_, report_);
       remove_names();
     }
     compact_sparse_packs();
@@ -224,6 +226,11 @@ class Collector {
     for (const PackUse& pack : packs_) report_.bytes_before += pack.size;
     report_.chunks = static_cast<std::int64_t>(dead_.size());
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
+  }
+
+  /// The indexes of other machines may know what is removed, and what is moved.
+  void before_removing() {
+    if (!std::exchange(renewed_, true)) database_.renew_mark();
   }
 
   /// False if a journal cannot be read: content that it needs would be taken for garbage.
@@ -315,6 +322,7 @@ class Collector {
   /// Removes the rows of dead chunks, those built upon others first.
   void sweep() {
     report_.chunks = 0;
+    if (!dead_.empty()) before_removing();
     const auto begin = [&](Connection& connection) {
       // Sees all that was committed since the marking; nothing more can be until the commit.
       marks_.update(connection);
@@ -425,6 +433,7 @@ class Collector {
         continue;
       }
       if (!dry_run_) {
+        before_removing();
         if (!remove_row_of_dead(pack) || !unlink(path)) continue;
       }
       ++report_.packs_removed;
@@ -465,6 +474,7 @@ class Collector {
       }
       std::uint64_t written = pack.alive + (first ? kPackHeaderBytes : 0);
       if (!dry_run_) {
+        before_removing();
         try {
           if (!has_room_for_copy(pack)) {
             free_in_place(compactor, pack);
@@ -553,6 +563,7 @@ class Collector {
     const std::uint64_t used = committed.value_or(0);
     if (committed && size <= used) return;
     if (!committed) {
+      if (!dry_run_) before_removing();
       if (!dry_run_ && !unlink(path)) return;
       ++report_.orphans_removed;
       report_.bytes_before += size;
@@ -562,45 +573,23 @@ class Collector {
     const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
     // Dead and sparse packs lose their tails with all the rest.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
+    if (!dry_run_) before_removing();
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
     report_.freed += size - used;
     pack->size = used;
   }
 
-  /// Removes leftovers of killed processes of rank 0: a few kilobytes, which are not counted.
-  void remove_rank_boards() {
-    std::error_code error;
-    std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(database_.paths.locks(), error)) {
-      if (entry.path().extension() == ".ranks") paths.push_back(entry.path());
-    }
-    for (const auto& path : paths) remove_rank_board(path);
-  }
-
   void remove_names() {
+    // Other indexes are made again for this: not for a few.
+    constexpr std::size_t kManyNames = 2000;
+    if (database_.paths.shared && !renewed_) {
+      if (find_announcements(database_.paths).size() < kManyNames) return;
+      before_removing();
+    }
     try {
       remove_debris(database_);
     } catch (const Error&) {
       // They take no space: the next collection removes them.
-    }
-  }
-
-  /// Locks the run meanwhile, so that no process resumes it and makes a new board.
-  void remove_rank_board(const std::filesystem::path& path) {
-    std::optional<File> lock;
-    try {
-      lock.emplace(database_.files, database_.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
-                   kInHome);
-    } catch (const Error&) {
-      return;  // the run of another user
-    }
-    if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
-    for (const std::filesystem::path& own : {path, lock->path()}) {
-      if (database_.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
-      const int error = errno;
-      // In a directory in which all users may make files, perhaps only owners may remove them.
-      report_.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
-                                            std::generic_category().message(error)));
     }
   }
 
@@ -636,6 +625,7 @@ class Collector {
   bool dry_run_;
   double compact_below_;
   bool has_room_ = true;
+  bool renewed_ = false;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
   std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
@@ -682,7 +672,8 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
 
 bool free_without_index(const Paths& paths, Filesystem& filesystem) {
   const RemakingLock lock(filesystem, paths, "catalog");
-  if (!put_index_aside(paths)) return false;
+  // A shared home's index lies on another disk.
+  if (paths.shared || !put_index_aside(paths)) return false;
   const IndexElsewhere index(paths, filesystem);
   Database database(index.paths(), OpenMode::existing, filesystem);
   CollectReport report;

@@ -42,6 +42,7 @@ class Repairer {
   }
 
   RepairReport run() {
+    database_.renew_mark();
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);

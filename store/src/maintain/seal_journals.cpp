@@ -116,6 +116,8 @@ class JournalSealer {
       if (is_whole) put(key, found.number, known.end);
       return;
     }
+    // Other indexes may have a position in the journal.
+    if (!std::exchange(renewed_, true)) database_.renew_mark();
     fs::rename(made, sealed);
     sync_directory(database_.files, directory);
     replace(key, found.number, directory, result.end);
@@ -149,6 +151,7 @@ class JournalSealer {
 
   Database& database_;
   CollectReport& report_;
+  bool renewed_ = false;
 };
 
 }  // namespace

@@ -374,6 +374,7 @@ class Fetching {
   /// False if content was collected meanwhile.
   bool commit() {
     store::Writing writing(database_);
+    database_.require_content();
     Connection& to = database_.connection;
     for (const Record& record : records_.list()) {
       if (!to("SELECT 1 FROM chunk WHERE digest = ?1", record.digest)->step()) return false;

@@ -359,6 +359,7 @@ RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<st
   // A collection in progress has already determined which chunks are alive.
   const MaintenanceLock maintenance(database);
   Writing writing(database);
+  database.require_content();
   Connection& connection = writing.connection();
   RestoreReport report;
   for (const std::int64_t member : runs_together(connection, run).runs) {

@@ -26,6 +26,7 @@ Run Catalog::fork_run(const Fork& fork, const NewRun& run, const std::optional<R
   std::int64_t id = 0;
   {
     Writing writing(*database_);
+    database_->require_content();
     const CopyEvent event = fork_event(writing.connection(), fork, start, build, others);
     Placing placing(*database_);
     id = apply_copy(*database_, placing, start.key, event);

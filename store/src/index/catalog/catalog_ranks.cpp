@@ -1,5 +1,6 @@
 // Catalog: how the ranks of a group find each other.
 #include "database/database.h"
+#include "index/refresh.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>
@@ -65,6 +66,7 @@ void apply(Database& database, std::int64_t run, const CloseLaunchEvent&) {
 
 std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   const Lock lock(database_->mutex);
+  follow_others(*database_);  // who asks waits for another process
   const auto row = database_->connection(
       "SELECT leader, launch, started_us, attempt, version, main_loop, iteration, epoch, boundary, "
       "loop, step FROM rank_launch WHERE launch = ?1 ORDER BY started_us DESC LIMIT 1",

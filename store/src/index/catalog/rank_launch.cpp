@@ -3,6 +3,7 @@
 #include "index/catalog/rank_launch.h"
 
 #include "database/store_impl.h"
+#include "index/refresh.h"
 #include "index/writing.h"
 
 #include <mutex>
@@ -29,6 +30,8 @@ std::optional<RunLock> lock_first_rank(Store& store, std::string_view key) {
 bool is_present(Store& store, const RankLaunch& launch) {
   Database& database = *store.impl().database;
   const Lock lock(database.mutex);
+  const HomeLock home(database.paths, database.files, database.connection.patience());
+  follow_others(database);
   const Transaction transaction(database.connection);
   const auto row = database.connection(
       "SELECT run.key FROM rank_launch JOIN run ON run.id = leader "
