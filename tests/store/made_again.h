@@ -50,7 +50,7 @@ inline bool is_of_runs(const std::string& table) {
       // In an index as it was before the queue had a file of its own.
       "watch", "sighting", "watcher", "watcher_place", "queue", "queue_job", "journal", "pack",
       "chunk", "layout", "experiment", "environment", "recipe", "series", "replay_key",
-      "foreign_chunk",
+      "foreign_chunk", "home", "announcement",
       // What is in the two is one thing: every_value.
       "value", "block"};
   return !kOthers.contains(table) && !table.starts_with("sqlite_");

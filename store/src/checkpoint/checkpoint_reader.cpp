@@ -127,7 +127,9 @@ class Manifest {
             [this](const Task& task, const std::exception_ptr& error) { rethrow(task, error); });
         return;
       } catch (const PackMissing&) {
-        if (i == kTries || !reload(chunks)) throw;
+        if (i < kTries && reload(chunks)) continue;
+        database_->require_content();
+        throw;
       }
     }
   }

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <unordered_set>
+#include <utility>
 
 namespace flor::store {
 namespace {
@@ -74,9 +76,11 @@ void forget_served(Database& database, const std::vector<fs::path>& served) {
 std::vector<Announcement> waiting_announcements(Database& database) {
   std::vector<Announcement> waiting = find_announcements(database.paths);
   if (!database.paths.shared) return waiting;
-  std::erase_if(waiting, [&](const Announcement& one) {
-    return database.connection("SELECT 1 FROM announcement WHERE name = ?1", one.name)->step();
-  });
+  if (waiting.empty()) return waiting;
+  std::unordered_set<std::string> served;  // thousands: one question, not one for each
+  const auto rows = database.connection("SELECT name FROM announcement");
+  while (rows->step()) served.insert(rows->text(0));
+  std::erase_if(waiting, [&](const Announcement& one) { return served.contains(one.name); });
   return waiting;
 }
 
