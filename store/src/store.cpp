@@ -65,6 +65,7 @@ std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, Open
   std::string no_place;
   if (std::error_code error; !std::filesystem::exists(snapshot_mark(paths), error)) {
     paths = with_own_index(std::move(paths), mode == OpenMode::create, filesystem, no_place);
+    if (mode != OpenMode::read_only) warn_of_local_locks(paths, filesystem);
   }
   const auto opened = [&] {
     return std::shared_ptr<Store>(

@@ -51,6 +51,10 @@ class Ranks : public ::testing::Test {
       options.environment["WORLD_SIZE"] = std::to_string(world);
       options.environment["MASTER_ADDR"] = "127.0.0.1";
       options.environment["MASTER_PORT"] = port;
+      if (on_machines_) {
+        options.environment["FLOR_FILESYSTEM"] = "network";
+        options.environment["FLOR_INDEX"] = index_of(rank);
+      }
       if (rank == special) {
         for (const auto& [variable, value] : changes) options.environment[variable] = value;
       }
@@ -106,8 +110,37 @@ class Ranks : public ::testing::Test {
     return result;
   }
 
+  /// Gives each rank an index of its own, as on a machine of its own.
+  std::string index_of(int rank) const {
+    return (bench_.home().parent_path() / ("machine" + std::to_string(rank))).string();
+  }
+
   Workbench bench_;
+  bool on_machines_ = false;
 };
+
+TEST_F(Ranks, OnMachinesWithIndexesOfTheirOwnTheyMeetInTheHome) {
+  on_machines_ = true;
+  ::setenv("FLOR_INDEX", index_of(9).c_str(), 1);
+  const Words kwargs{"--kwargs", "pause_ms=15", "epochs=6"};
+  const auto plain = record(3, kwargs);
+  const auto whole = records();
+  ASSERT_EQ(whole.size(), 3u);
+  for (const int victim : {0, 2}) {
+    SCOPED_TRACE("rank " + std::to_string(victim));
+    const Words recording = Words{"--flor", "test", "--flor_every", "1"} + kwargs;
+    const auto killed = run_all(3, recording, victim, {{"RAISE", "9:15"}});
+    EXPECT_EQ(killed[static_cast<std::size_t>(victim)].signal, SIGKILL);
+    const auto resumed = run_all(3, {"--flor", "test", "--flor_resume"});
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(resumed[i].status, 0) << resumed[i].err;
+      EXPECT_EQ(lines_of(resumed[i].out).back(), lines_of(plain[i].out).back());
+    }
+    EXPECT_EQ(records(), whole) << "no value is missing, none is there twice";
+  }
+  EXPECT_THAT(bench_.damage(), IsEmpty());
+  ::unsetenv("FLOR_INDEX");
+}
 
 TEST_F(Ranks, EachRecordsARunAndRankZeroCommitsTheSources) {
   const auto results = record(3);

@@ -341,24 +341,28 @@ TEST_F(ReplayInSeats, OnANetworkFileSystemWorkersOfThisMachineHandIn) {
   bench_.record("trainer");
   const auto alone = found_alone("trainer_inner", {"--flor_probe", "train"});
   ProcessOptions options = bench_.options();
+  const std::string index = (bench_.home().parent_path() / "indexes").string();
+  ::setenv("FLOR_INDEX", index.c_str(), 1);
+  options.environment["FLOR_INDEX"] = index;
   options.environment["FLOR_FILESYSTEM"] = "network";
   options.environment["FLOR_LOG"] = "debug";
   const auto recorded =
       run_process({program("trainer").string(), "--flor", "test", "--flor_every", "1"}, options);
   EXPECT_EQ(recorded.status, 0) << recorded.err;
   EXPECT_THAT(recorded.err, HasSubstr("network file system"));
-  EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
+  EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db"));
   const auto result = run_process(
       command({"test", "--workers", "2", "--probe", "train", "--", other("trainer_inner")}),
       options);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("verified: "));
-  EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db-wal"));
+  EXPECT_FALSE(std::filesystem::exists(bench_.home() / "catalog.db"));
   EXPECT_EQ(found(), alone);
   EXPECT_THAT(sessions(), IsEmpty());
   options.environment["FLOR_FILESYSTEM"] = "nfs";
   const auto wrong = run_process({FLOR_CLI, "keep", "test", "--dry-run"}, options);
   EXPECT_EQ(wrong.status, 2) << wrong.err;
+  ::unsetenv("FLOR_INDEX");
 }
 
 /// Commands of Slurm that say what a real one says only after hours, or to others.

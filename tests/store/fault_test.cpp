@@ -165,9 +165,10 @@ TEST_F(FaultTest, ACatalogThatCannotGrowLeavesTheStoreAsItWas) {
   expect_same_when_made_again(home());
 }
 
-TEST_F(FaultTest, OnANetworkFileSystemTheCatalogUsesARollbackJournal) {
+TEST_F(FaultTest, OnANetworkFileSystemTheIndexLiesOnALocalDisk) {
   FaultyFilesystem files;
   files.type = 0x6969;  // NFS
+  ::setenv("FLOR_INDEX", (directory_ / "indexes").c_str(), 1);
   ::testing::internal::CaptureStderr();
   const auto store = open_on(files);
   const auto again = open_on(files);
@@ -175,10 +176,12 @@ TEST_F(FaultTest, OnANetworkFileSystemTheCatalogUsesARollbackJournal) {
   EXPECT_THAT(said, HasSubstr("network file system"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
   const Run run = store->catalog().add_run(new_run());
-  EXPECT_FALSE(std::filesystem::exists(home() / "catalog.db-wal"));
+  EXPECT_FALSE(std::filesystem::exists(home() / "catalog.db"));
+  EXPECT_TRUE(store->impl().database->has_log);
   const CheckpointInfo info =
       CheckpointWriter(*store, run.id).write(boundary(0), make_snapshot(1, 0, 1000));
   expect_holds(*again, info.id, make_snapshot(1, 0, 1000));
+  ::unsetenv("FLOR_INDEX");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// A home that several machines share, each with an index of its own: two directories of indexes stand
-// for two machines.
-#include "database/store_impl.h"
+// A home that several machines share, each with an index of its own: two directories of indexes
+// stand for two machines.
 #include "file/shared_home.h"
+
+#include "database/store_impl.h"
 #include "index/announcements.h"
 #include "index/catalog/labels.h"
 #include "index/refresh.h"
@@ -45,9 +46,7 @@ class SharedHome : public StoreTest {
  protected:
   static constexpr int kMachines = 2;
 
-  fs::path indexes(int machine) const {
-    return directory_ / fmt::format("machine{}", machine);
-  }
+  fs::path indexes(int machine) const { return directory_ / fmt::format("machine{}", machine); }
   /// Makes this process one of that machine, for stores that it opens from now on.
   void be(int machine) { ::setenv("FLOR_INDEX", indexes(machine).c_str(), 1); }
   std::shared_ptr<Store> open_on(int machine, OpenMode mode = OpenMode::create) {
@@ -163,7 +162,8 @@ TEST_F(SharedHome, WhatWasCollectedByAnotherMachineIsStoredAgain) {
   b->catalog().finish_run(mine.id, 1'700'000'001'000'000, false, "");
   const auto again = open_on(1);
   for (const auto& store : {again, open_on(0)}) {
-    const auto found = store->catalog().checkpoint(store->catalog().resolve(mine.key).id, boundary(1));
+    const auto found =
+        store->catalog().checkpoint(store->catalog().resolve(mine.key).id, boundary(1));
     ASSERT_TRUE(found);
     expect_holds(*store, found->id, make_snapshot(7, 0, 5000), 1);
     EXPECT_EQ(damage(*store), "");
@@ -213,6 +213,19 @@ TEST_F(SharedHome, AReaderWhoseRecordsWereMovedNamesTheNextCommand) {
   const auto info = again->catalog().checkpoint(again->catalog().resolve(run.key).id, boundary(5));
   ASSERT_TRUE(info);
   expect_holds(*again, info->id, make_snapshot(1, 5, 5000), 1);
+}
+
+TEST_F(SharedHome, AProcessThatDidNotLookWhileAnnouncementsWentLooksAtAllRuns) {
+  const auto a = open_on(0);
+  record(*a, 1, 1);
+  const auto b = open_on(1);
+  const Run late = record(*a, 2, 1);
+  make_all_old();
+  a->impl().database->renew_mark();
+  remove_debris(*a->impl().database);
+  EXPECT_THAT(announcements(), IsEmpty());
+  EXPECT_TRUE(b->catalog().follow());
+  expect_run(*b, late.key, 2, 1);
 }
 
 TEST_F(SharedHome, WhatRefersToContentIsRefusedWhereItMayBeGone) {
@@ -268,18 +281,23 @@ TEST_F(SharedHome, AnIndexThatLiesInTheHomeIsNotUsedAnyMore) {
   ::setenv("FLOR_FILESYSTEM", "local", 1);
   const std::string key = record(*open(), 1, 2).key;
   ASSERT_TRUE(fs::exists(home() / "catalog.db"));
-  const auto before = fs::last_write_time(home() / "catalog.db");
   ::setenv("FLOR_FILESYSTEM", "network", 1);
   ::testing::internal::CaptureStderr();
   expect_run(*open_on(0, OpenMode::read_only), key, 1, 2);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("is not used any more"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("may be removed"));
   // The server, where the disk is a local one, does as the others do.
   ::setenv("FLOR_FILESYSTEM", "local", 1);
   const auto server = open_on(1);
   record(*server, 2, 1);
   EXPECT_NE(index_of(*server), home() / "catalog.db");
-  EXPECT_EQ(fs::last_write_time(home() / "catalog.db"), before);
+  EXPECT_FALSE(fs::exists(home() / "catalog.db"));
+  EXPECT_TRUE(fs::exists(home() / "catalog.db.old"));
   EXPECT_EQ(open_on(0)->catalog().runs().size(), 2u);
+  // Without the mark it is a local home again, with an index that lacks nothing.
+  fs::remove(Paths{home()}.indexes());
+  const auto local = open_on(1);
+  EXPECT_EQ(index_of(*local), home() / "catalog.db");
+  EXPECT_EQ(local->catalog().runs().size(), 2u);
 }
 
 TEST_F(SharedHome, WhereNoDirectoryTakesAnIndexOneIsMadeForTheCommand) {
@@ -352,9 +370,7 @@ class OnAnyMachine : public SharedHome, public ::testing::WithParamInterface<uns
  protected:
   using Contents = std::map<int, std::pair<unsigned, int>>;  // seed and step, by boundary
 
-  int any(int below) {
-    return std::uniform_int_distribution<int>(0, below - 1)(random_);
-  }
+  int any(int below) { return std::uniform_int_distribution<int>(0, below - 1)(random_); }
   /// Few contents, so that runs share them, and what was collected comes back.
   void write(Store& store, CheckpointWriter& writer, const Run& run, int at) {
     (void)store;
@@ -467,7 +483,8 @@ class OnAnyMachine : public SharedHome, public ::testing::WithParamInterface<uns
     const bool is_removed = removed_.contains(run->key);
     switch (any(8)) {
       case 0:
-        return change_tags(*store, run->id, std::vector<std::string>{fmt::format("t{}", any(5))}, {});
+        return change_tags(*store, run->id, std::vector<std::string>{fmt::format("t{}", any(5))},
+                           {});
       case 1:
         return set_note(*store, run->id, fmt::format("note {}", any(100)));
       case 2: {

@@ -1,5 +1,6 @@
 #include "doctor/doctor_findings.h"
 #include "git/shadow.h"
+#include "maintain/shared_view.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
 
@@ -67,11 +68,10 @@ void examine_filesystem(const fs::path& directory, Findings& findings) {
   }
   if (network) {
     findings.push_back({"file system", Health::warning,
-                        fmt::format("{} of {}: the catalog may have to do without its "
-                                    "write-ahead log, and locks depend on the server",
+                        fmt::format("{} of {}: the index lies on a local disk of each machine, and "
+                                    "locks depend on the server",
                                     name, directory.string()),
-                        "keep the store on a local disk, and bring runs to an object store with "
-                        "flor spool"});
+                        "docs/other-machines.md says what holds there; a local disk is faster"});
   } else if (magic == TMPFS_MAGIC) {
     findings.push_back(
         {"file system", Health::warning,
@@ -151,7 +151,7 @@ void examine_store(const fs::path& home, Findings& findings) {
   }
   examine_filesystem(there, findings);
   examine_room(there, findings);
-  if (!fs::exists(home / "catalog.db", error)) {
+  if (!fs::exists(home / "catalog.db", error) && !fs::exists(home / "runs", error)) {
     findings.push_back(
         {"store", Health::ok,
          fmt::format("none at {} yet: record a run with --flor NAME", printable(home.string()))});
@@ -160,6 +160,9 @@ void examine_store(const fs::path& home, Findings& findings) {
   try {
     const auto store = store::Store::open(home, store::OpenMode::read_only);
     findings.push_back({"store", Health::ok, printable(home.string())});
+    if (const fs::path index = store::index_of(*store); index.parent_path() != home) {
+      findings.push_back({"index", Health::ok, printable(index.string())});
+    }
     examine_mode(home, findings);
     examine_catalog(*store, findings);
     examine_runs(*store, findings);

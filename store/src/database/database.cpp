@@ -28,9 +28,7 @@ Paths with_directories(Paths paths, OpenMode mode) {
   return paths;
 }
 
-bool is_in_the_making(const Paths& paths) {
-  return paths.catalog().filename() == Paths::kNewIndex;
-}
+bool is_in_the_making(const Paths& paths) { return paths.catalog().filename() == Paths::kNewIndex; }
 
 }  // namespace
 
@@ -40,7 +38,8 @@ Database::Database(const Paths& store_paths, OpenMode open_mode, Filesystem& fil
   connection.on_roll_back([this] { series.clear(); });
   // An index that is being rebuilt needs that space itself.
   const bool is_of_home = paths.shared || paths.index == Paths::kIndex;
-  if (mode == OpenMode::create && is_of_home && !is_in_the_making(paths)) make_reserve(paths, files);
+  if (mode == OpenMode::create && is_of_home && !is_in_the_making(paths))
+    make_reserve(paths, files);
 }
 
 bool Database::is_replaced() const {
@@ -52,10 +51,11 @@ bool Database::is_replaced() const {
 
 void Database::require_content() const {
   if (!paths.shared || !is_replaced()) return;
-  throw Busy(fmt::format(
-      "content of {} was moved or removed by another process meanwhile, perhaps on another machine: "
-      "run the command again",
-      paths.home.string()));
+  throw Busy(
+      fmt::format("content of {} was moved or removed by another process meanwhile, perhaps on "
+                  "another machine: "
+                  "run the command again",
+                  paths.home.string()));
 }
 
 void Database::renew_mark() {

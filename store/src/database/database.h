@@ -49,7 +49,7 @@ struct Database : OpenFile {
   /// Makes the indexes of other machines outdated, before files are removed or replaced that they
   /// may know. Throws Busy if this one is outdated. Does nothing in a home that is not shared.
   void renew_mark();
-  /// True if the index if the index was replaced, or another process is rebuilding it now and may have read the
+  /// True if the index was replaced, or another process is rebuilding it now and may have read the
   /// journals already.
   bool may_be_replaced() const;
 
@@ -66,13 +66,16 @@ struct Database : OpenFile {
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
   std::map<std::int64_t, SaidRun> said;  ///< by the id of the run
   std::int64_t refreshes = 0;            ///< how often this connection has entered journals
+  /// The mark of a shared home for which an outdated index has looked at the journals of all runs,
+  /// since what was announced before may not be announced any more.
+  std::string searched;
 
   /// The queue of evaluations, once it has been asked for: see queue/queue_file.h.
   std::shared_ptr<struct QueueFile> queue;
 };
 
-/// Whether the index of a shared home notes the present mark, and noting one, in a transaction of the
-/// caller. Such an index also lists the announcements that it needs no more (table `announcement`).
+/// Whether the index of a shared home notes the present mark, and noting one, in a transaction of
+/// the caller. Such an index also lists announcements that it needs no more (table `announcement`).
 bool is_current(Connection& connection, const Paths& paths);
 void note_mark(Connection& connection, const std::string& mark);
 

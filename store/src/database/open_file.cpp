@@ -2,7 +2,6 @@
 
 #include "database/shared_view_mark.h"
 #include "file/home_files.h"
-#include "file/mount_locks.h"
 #include "file/new_file.h"
 
 #include <flor/store/error.h>
@@ -14,7 +13,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -51,26 +49,7 @@ bool log_works(Filesystem& files, const Paths& paths, const fs::path& file) {
 }
 
 void choose_journal(Connection& connection, Filesystem& files, const Paths& paths) {
-  if (log_works(files, paths, connection.path())) {
-    set_journal_mode(connection, "WAL");
-    return;
-  }
-  set_journal_mode(connection, "DELETE");
-  if (paths.shared) return;
-  static std::once_flag said;
-  std::call_once(said, [&] {
-    std::fprintf(stderr,
-                 "flor: %s is on a network file system: its catalog uses a rollback journal, which "
-                 "is slower; a local FLOR_HOME is better\n",
-                 paths.home.c_str());
-    const std::string why = why_locks_are_local(paths.home);
-    if (why.empty()) return;
-    std::fprintf(
-        stderr,
-        "flor: locks in %s keep out processes of this machine only (%s): two machines that "
-        "record into it at once destroy it; give each a FLOR_HOME of its own\n",
-        paths.home.c_str(), why.c_str());
-  });
+  set_journal_mode(connection, log_works(files, paths, connection.path()) ? "WAL" : "DELETE");
 }
 
 void check_format(Connection& connection, const DatabaseForm& form, const Paths& paths) {

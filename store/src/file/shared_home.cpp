@@ -68,8 +68,24 @@ std::string make_mark(const Paths& home, Filesystem& filesystem) {
   return mark;
 }
 
-/// The mark, which is made if the home is on a network file system. Empty: it is not shared, or this
-/// user may not say that it is, and uses what others have left there.
+/// It will lack what is said from now on: without its name, none takes it for an index of the home.
+void put_old_index_aside(const Paths& home) {
+  std::error_code error;
+  const fs::path old = home.catalog().string() + ".old";
+  if (!fs::exists(home.catalog(), error)) return;
+  fs::rename(home.catalog(), old, error);
+  if (error) throw_system_error("rename", home.catalog(), error.value());
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    fs::remove(home.catalog().string() + suffix, error);
+  }
+  std::fprintf(stderr,
+               "flor: %s is on a network file system: each machine has an index of its own there, "
+               "and that in the home is %s now, which may be removed\n",
+               home.home.c_str(), old.c_str());
+}
+
+/// The mark, which is made if the home is on a network file system. Empty: it is not shared, or
+/// this user may not say that it is, and uses what others have left there.
 std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesystem) {
   std::error_code error;
   const bool is_marked = fs::exists(home.indexes(), error);
@@ -82,14 +98,8 @@ std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesyste
     if (!may_mark && !is_store) return {};
   }
   if (!may_mark && ::access(home.home.c_str(), W_OK) != 0) return {};
-  const bool had_index = fs::exists(home.catalog(), error);
   std::string mark = make_mark(home, filesystem);
-  if (had_index && !is_marked) {
-    std::fprintf(stderr,
-                 "flor: %s is on a network file system: from now on each machine has an index of "
-                 "its own, and %s, which may be removed, is not used any more\n",
-                 home.home.c_str(), home.catalog().c_str());
-  }
+  if (!is_marked) put_old_index_aside(home);
   return mark;
 }
 
@@ -126,9 +136,10 @@ std::optional<fs::path> directory_of(const std::string& name, std::string& why) 
   if (const char* const told = std::getenv("FLOR_INDEX"); told && *told != '\0') {
     const fs::path place = fs::absolute(told).lexically_normal();
     if (!is_on_local_disk(place)) {
-      throw Error(fmt::format("FLOR_INDEX={} is on a network file system: name a directory on a "
-                              "local disk",
-                              told));
+      throw Error(
+          fmt::format("FLOR_INDEX={} is on a network file system: name a directory on a "
+                      "local disk",
+                      told));
     }
     return private_in(place, name);
   }
@@ -163,8 +174,20 @@ std::string name_of_index(const Paths& home, std::string_view mark) {
   return digest_of(std::as_bytes(std::span(identity))).hex().substr(0, 16);
 }
 
-/// Once in a process: a program may open its store many times.
+}  // namespace
+
+Paths with_own_index(Paths home, bool may_mark, Filesystem& filesystem, std::string& why) {
+  const std::string mark = require_mark(home, may_mark, filesystem);
+  if (mark.empty()) return home;
+  home.shared = true;
+  const auto directory = directory_of(name_of_index(home, mark), why);
+  home.index = directory ? (*directory / Paths::kIndex).string() : std::string();
+  if (directory) why.clear();
+  return home;
+}
+
 void warn_of_local_locks(const Paths& home, Filesystem& filesystem) {
+  if (!home.shared) return;
   static std::once_flag said;
   std::call_once(said, [&] {
     const std::string why = filesystem.why_locks_are_local(home.home.c_str());
@@ -174,19 +197,6 @@ void warn_of_local_locks(const Paths& home, Filesystem& filesystem) {
                  "on one machine at a time, or give each a FLOR_HOME of its own\n",
                  home.home.c_str(), why.c_str());
   });
-}
-
-}  // namespace
-
-Paths with_own_index(Paths home, bool may_mark, Filesystem& filesystem, std::string& why) {
-  const std::string mark = require_mark(home, may_mark, filesystem);
-  if (mark.empty()) return home;
-  if (may_mark) warn_of_local_locks(home, filesystem);
-  home.shared = true;
-  const auto directory = directory_of(name_of_index(home, mark), why);
-  home.index = directory ? (*directory / Paths::kIndex).string() : std::string();
-  if (directory) why.clear();
-  return home;
 }
 
 std::string mark_of(const Paths& home) { return read_mark(home); }

@@ -17,6 +17,10 @@ namespace flor::store {
 /// why. Throws Error if $FLOR_INDEX cannot be used.
 Paths with_own_index(Paths home, bool may_mark, Filesystem& filesystem, std::string& why);
 
+/// Says, once in a process, that locks of a shared home do not hold between machines, if its mount
+/// tells. For those who will write there.
+void warn_of_local_locks(const Paths& home, Filesystem& filesystem);
+
 /// The mark of a shared home. An index that notes another one is not current: files that it knows
 /// may be gone. Empty if it cannot be read.
 std::string mark_of(const Paths& home);
@@ -25,8 +29,8 @@ std::string mark_of(const Paths& home);
 /// it before files are removed or replaced that an index may know, with a HomeLock.
 std::string renew_mark(const Paths& home, Filesystem& filesystem);
 
-/// Held while a change of a shared home is decided and written, by one process of all machines. Does
-/// nothing in other homes, where the index's own lock does the same. Not recursive.
+/// Held while a change of a shared home is decided and written, by one process of all machines.
+/// Does nothing in other homes, where the index's own lock does the same. Not recursive.
 class HomeLock {
  public:
   /// Throws Busy if others hold it for longer than `patience`, and Error if the home cannot be

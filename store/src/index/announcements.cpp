@@ -1,6 +1,7 @@
 #include "index/announcements.h"
 
 #include "file/frames.h"
+#include "file/shared_home.h"
 #include "index/refresh.h"
 #include "journal/run_journal.h"
 
@@ -52,7 +53,7 @@ bool knows_all_journals(Database& database, const std::string& run) {
   return true;
 }
 
-/// What is left where a process with an outdated index has dropped a run, which leaves its journals.
+/// What is left where a process with an outdated index has dropped a run: its journals.
 void remove_dropped_runs(Database& database, fs::file_time_type before) {
   for (const std::string& run : find_runs(database.paths)) {
     if (database.connection("SELECT 1 FROM run WHERE key = ?1", run)->step()) continue;
@@ -67,7 +68,8 @@ void remove_dropped_runs(Database& database, fs::file_time_type before) {
 void forget_served(Database& database, const std::vector<fs::path>& served) {
   if (!database.paths.shared) return;
   for (const fs::path& file : served) {
-    database.connection("DELETE FROM announcement WHERE name = ?1", file.filename().string())->run();
+    database.connection("DELETE FROM announcement WHERE name = ?1", file.filename().string())
+        ->run();
   }
 }
 
@@ -76,6 +78,10 @@ void forget_served(Database& database, const std::vector<fs::path>& served) {
 std::vector<Announcement> waiting_announcements(Database& database) {
   std::vector<Announcement> waiting = find_announcements(database.paths);
   if (!database.paths.shared) return waiting;
+  if (mark_of(database.paths) != database.searched &&
+      !is_current(database.connection, database.paths)) {
+    for (std::string& run : find_runs(database.paths)) waiting.push_back({{}, std::move(run), 0});
+  }
   if (waiting.empty()) return waiting;
   std::unordered_set<std::string> served;  // thousands: one question, not one for each
   const auto rows = database.connection("SELECT name FROM announcement");

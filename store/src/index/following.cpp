@@ -1,5 +1,6 @@
 // Brings the index up to date for commands that only read, if that is possible at once.
 #include "database/shared_view_mark.h"
+#include "file/shared_home.h"
 #include "index/journal_writing.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -49,15 +51,30 @@ bool follow(Database& database) {
       std::filesystem::exists(snapshot_mark(database.paths), error)) {
     return true;
   }
+  const bool is_reader = database.mode == OpenMode::read_only;
+  if (is_reader && database.paths.shared && database.OpenFile::is_replaced()) {
+    static std::once_flag said;
+    std::call_once(said, [&] {
+      std::fprintf(stderr,
+                   "flor: %s was made again while this process had it open, and does not show what "
+                   "comes: start it again\n",
+                   database.connection.naming().name.c_str());
+    });
+    return false;
+  }
   try {
-    if (!is_behind(database)) return true;
-    const bool is_reader = database.mode == OpenMode::read_only;
-    const RefreshReport report = is_reader ? refresh_if_possible(database.paths, database.files)
-                                           : refresh(database);
+    const std::string mark = database.paths.shared ? mark_of(database.paths) : std::string();
+    if (!is_behind(database)) {
+      database.searched = mark;
+      return true;
+    }
+    const RefreshReport report =
+        is_reader ? refresh_if_possible(database.paths, database.files) : refresh(database);
     if (!report.is_entered) return false;
     if (!is_reader) index_has_it(database);
     for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
     ++database.refreshes;
+    database.searched = mark;
     return true;
   } catch (const Error& failure) {
     if (failure.status() != ExitStatus::failed && failure.status() != ExitStatus::busy) throw;

@@ -64,6 +64,7 @@ void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<st
     found_.add(file, number->second, known.origin, end, {}, from);
     if (!goes_on) known.from = from;
     known.to = std::max(known.to, end);
+    known.size = file.size();
   } catch (const Error&) {
     // A pack that cannot be read now is not given up; one that is gone is.
     if (std::error_code gone; std::filesystem::exists(path, gone)) throw;
@@ -102,10 +103,11 @@ bool Placing::is_sound(const FoundRecord& record) {
 }
 
 std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
-  const std::string& name = packs_.at(static_cast<std::size_t>(number - 1)).name;
-  const auto known = named_.find(name);
-  if (known != named_.end()) bytes = std::max(bytes, known->second);
-  return put_pack_row(database_.connection, name, bytes);
+  const Pack& pack = packs_.at(static_cast<std::size_t>(number - 1));
+  const auto known = named_.find(pack.name);
+  // Records at the end that another index did not need may have been cut off since.
+  if (known != named_.end()) bytes = std::max(bytes, std::min(known->second, pack.size));
+  return put_pack_row(database_.connection, pack.name, bytes);
 }
 
 std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin origin,

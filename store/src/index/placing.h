@@ -46,6 +46,7 @@ class Placing {
     std::string name;
     PackOrigin origin = PackOrigin::here;
     std::uint64_t from = 0, to = 0;  ///< the part that was scanned
+    std::uint64_t size = 0;          ///< of the file, at that time
   };
   /// The row of the content, of less than this depth. `here`: only of a record that was written
   /// here, like all records that it builds upon.

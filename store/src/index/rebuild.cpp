@@ -196,19 +196,21 @@ void require_own_index(const Paths& paths, Filesystem& filesystem) {
     if (is_usable(paths)) return;  // another process did it
     const RefreshReport report = rebuild(paths, filesystem);
     const std::string why =
-        before == FileState::sound
-            ? "is outdated, since content of the store was moved or removed: it was made again from "
+        before == FileState::sound ? "is outdated, since content of the store was moved or "
+                                     "removed: it was made again from "
         : before == FileState::missing
-            ? fmt::format("is this machine's, since {} is on a network file system: it was made from ",
-                          paths.home.string())
+            ? fmt::format(
+                  "is this machine's, since {} is on a network file system: it was made from ",
+                  paths.home.string())
             : fmt::format("was {}: it was made again from ", name_of(before));
     say(fmt::format("the catalog {} {}{}", paths.catalog().string(), why, runs_of(report)), report);
   } catch (const Busy&) {
     if (before != FileState::sound) throw;
-    std::fprintf(stderr,
-                 "flor: another process moves or removes content of %s: what is shown is right, but "
-                 "some content may not be found: run the command again\n",
-                 paths.home.c_str());
+    std::fprintf(
+        stderr,
+        "flor: another process moves or removes content of %s: what is shown is right, but "
+        "some content may not be found: run the command again\n",
+        paths.home.c_str());
   }
 }
 
@@ -229,10 +231,11 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
         why = failure.what();
       }
     }
-    return make_index_elsewhere(paths, filesystem,
-                                fmt::format("of this machine cannot be made ({}; FLOR_INDEX may name "
-                                            "a directory on a local disk)",
-                                            why));
+    return make_index_elsewhere(
+        paths, filesystem,
+        fmt::format("of this machine cannot be made ({}; FLOR_INDEX may name "
+                    "a directory on a local disk)",
+                    why));
   }
   const FileState before = look_at(paths.catalog(), kCatalogForm);
   if (before == FileState::sound) return nullptr;

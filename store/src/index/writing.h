@@ -23,9 +23,9 @@
 namespace flor::store {
 
 /// Holds the database's mutex and its write lock from its construction on, and the lock of a shared
-/// home. The constructor also enters events that this process has written to journals only, and what
-/// other machines have said. Without `commit` nothing happens;
-/// when `commit` returns, the change is durable.
+/// home. The constructor also enters events that this process has written to journals only, and
+/// what other machines have said. Without `commit` nothing happens; when `commit` returns, the
+/// change is durable.
 class Writing {
  public:
   explicit Writing(Database& database);

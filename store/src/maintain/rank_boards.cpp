@@ -17,25 +17,25 @@
 namespace flor::store {
 namespace {
 
-  /// Locks the run meanwhile, so that no process resumes it and makes a new board.
+/// Locks the run meanwhile, so that no process resumes it and makes a new board.
 void remove_rank_board(const Database& database, const std::filesystem::path& path,
                        CollectReport& report) {
-    std::optional<File> lock;
-    try {
-      lock.emplace(database.files, database.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
-                   kInHome);
-    } catch (const Error&) {
-      return;  // the run of another user
-    }
-    if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
-    for (const std::filesystem::path& own : {path, lock->path()}) {
-      if (database.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
-      const int error = errno;
-      // In a directory in which all users may make files, perhaps only owners may remove them.
-      report.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
-                                            std::generic_category().message(error)));
-    }
+  std::optional<File> lock;
+  try {
+    lock.emplace(database.files, database.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
+                 kInHome);
+  } catch (const Error&) {
+    return;  // the run of another user
   }
+  if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
+  for (const std::filesystem::path& own : {path, lock->path()}) {
+    if (database.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
+    const int error = errno;
+    // In a directory in which all users may make files, perhaps only owners may remove them.
+    report.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
+                                         std::generic_category().message(error)));
+  }
+}
 
 }  // namespace
 

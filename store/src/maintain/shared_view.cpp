@@ -38,6 +38,10 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   sync_directory(database.files, directory);
 }
 
+std::filesystem::path index_of(const Store& store) {
+  return store.impl().database->paths.catalog();
+}
+
 bool is_on_network(const std::filesystem::path& path) {
   return !shared_memory_works(Filesystem::system(), path);
 }

@@ -14,9 +14,12 @@ namespace flor::store {
 class Store;
 
 /// True if the path lies on a network file system (NFS, SMB, Lustre, GPFS, BeeGFS, Ceph, FUSE,
-/// ...), where a catalog has no write-ahead log. $FLOR_FILESYSTEM overrides this: "network", or
-/// "local" for one that only looks like a network one. Throws UsageError if it has another value.
+/// ...), where a catalog cannot have a write-ahead log. $FLOR_FILESYSTEM overrides this: "network",
+/// or "local" for one that only looks like a network one. Throws UsageError for another value.
 bool is_on_network(const std::filesystem::path& path);
+
+/// The file of the index: in the home, or on a local disk of this machine.
+std::filesystem::path index_of(const Store& store);
 
 /// Makes `directory`, which must not exist, a read-only store with the present content of `store`.
 /// Several machines can read it at once: no process takes a lock in it, or writes anything. It has
