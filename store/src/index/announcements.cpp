@@ -53,7 +53,7 @@ bool knows_all_journals(Database& database, const std::string& run) {
   return true;
 }
 
-/// What is left where a process with an outdated index has dropped a run: its journals.
+/// Removes journals of a run that a process with an outdated index has dropped.
 void remove_dropped_runs(Database& database, fs::file_time_type before) {
   for (const std::string& run : find_runs(database.paths)) {
     if (database.connection("SELECT 1 FROM run WHERE key = ?1", run)->step()) continue;

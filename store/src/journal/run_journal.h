@@ -105,7 +105,7 @@ std::vector<std::string> find_announced_runs(const Paths& paths);
 /// An announcement as its name tells.
 struct Announcement {
   std::string name, run;
-  /// Of the journal, where that is made already; else 0. Only shared homes tell it.
+  /// The number of the journal once that is made; else 0. Only shared homes tell it.
   std::int64_t number = 0;
 };
 std::vector<Announcement> find_announcements(const Paths& paths);

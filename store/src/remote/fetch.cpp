@@ -376,9 +376,8 @@ class Fetching {
     store::Writing writing(database_);
     database_.require_content();
     Connection& to = database_.connection;
-    for (const Record& record : records_.list()) {
+    for (const Record& record : records_.list())
       if (!to("SELECT 1 FROM chunk WHERE digest = ?1", record.digest)->step()) return false;
-    }
     std::optional<std::int64_t> run = local_run();
     report_.added = !run;
     const Takes takes = report_.added ? Takes::all : takes_of(*run);
