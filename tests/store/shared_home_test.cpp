@@ -23,7 +23,7 @@
 #include <sys/file.h>
 
 #include <array>
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -353,11 +353,11 @@ TEST_F(SharedHome, OfManyAnnouncementsALookCostsLittleAndACollectionRemovesThem)
     }
     transaction.commit();
   }
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // other processes may want the processor
   constexpr int kLooks = 5;
   for (int i = 0; i < kLooks; ++i) EXPECT_FALSE(is_behind(index));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::printf("a look with 5000 announcements takes %.1f ms\n", 1000 * took.count() / kLooks);
+  const double took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+  std::printf("a look with 5000 announcements takes %.1f ms\n", 1000 * took / kLooks);
   make_all_old();
   collect(*b, false);
   EXPECT_THAT(announcements(), IsEmpty());
