@@ -89,11 +89,15 @@ void put_old_index_aside(const Paths& home) {
 std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesystem) {
   std::error_code error;
   const bool is_marked = fs::exists(home.indexes(), error);
+  bool is_on_disk = shared_memory_works(filesystem, home.home);  // refuses a wrong setting
   if (std::string mark = is_marked ? read_mark(home) : std::string(); !mark.empty()) return mark;
   if (!is_marked) {
-    if (may_mark) make_home(home.home, error);
-    if (error) throw_system_error("create the store in", home.home, error.value());
-    if (shared_memory_works(filesystem, home.home)) return {};
+    if (may_mark && !fs::exists(home.home, error)) {
+      make_home(home.home, error);
+      if (error) throw_system_error("create the store in", home.home, error.value());
+      is_on_disk = shared_memory_works(filesystem, home.home);
+    }
+    if (is_on_disk) return {};
     const bool is_store = fs::exists(home.runs(), error) || fs::exists(home.catalog(), error);
     if (!may_mark && !is_store) return {};
   }

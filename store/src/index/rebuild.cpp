@@ -294,9 +294,12 @@ std::unique_ptr<File> open_lock(Filesystem& filesystem, const fs::path& path) {
 RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const char* what,
                            std::chrono::seconds patience) {
   constexpr std::chrono::milliseconds kPause{100};
+  const bool is_own = paths.shared && what == std::string_view("catalog");
   const auto lock = [&](const fs::path& path, int operation, std::chrono::seconds longest) {
     const auto end = std::chrono::steady_clock::now() + longest;
-    std::unique_ptr<File> file = open_lock(filesystem, path);
+    std::unique_ptr<File> file =
+        is_own ? open_lock(filesystem, path)
+               : std::make_unique<File>(filesystem, path, O_RDWR | O_CREAT, kInHome);
     while (file && !lock_file(file->descriptor(), operation | LOCK_NB)) {
       if (std::chrono::steady_clock::now() >= end) {
         throw Busy(
@@ -309,7 +312,6 @@ RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const cha
     files_.push_back(std::move(file));
   };
   // Machines make their indexes at once; nothing is moved meanwhile.
-  const bool is_own = paths.shared && what == std::string_view("catalog");
   if (is_own) lock(paths.catalog().parent_path() / "making.lock", LOCK_EX, kLongWait);
   lock(paths.maintenance_lock(), is_own ? LOCK_SH : LOCK_EX, patience);
 }
