@@ -365,6 +365,57 @@ TEST_F(SharedHome, OfManyAnnouncementsALookCostsLittleAndACollectionRemovesThem)
   expect_run(*open_on(0), run.key, 1, 1);
 }
 
+// Without working order among them: what one removes, another is just about to name.
+TEST_F(SharedHome, ProcessesOfSeveralMachinesWriteAtOnceAndLoseNothing) {
+  constexpr int kProcesses = 3, kRounds = 12;
+  const std::string common = record(*open_on(0), 1, 1).key;
+  const auto said_by = [&](int machine) { return directory_ / fmt::format("said{}", machine); };
+  std::vector<pid_t> processes;
+  for (int machine = 0; machine < kProcesses; ++machine) {
+    processes.push_back(start_process([&] {
+      std::ofstream said(said_by(machine));
+      for (int round = 0; round < kRounds; ++round) {
+        const auto store = open_on(machine);
+        // Contents that the others store, too, and collect.
+        const auto seed = static_cast<unsigned>(100 + (round + machine) % 4);
+        const int count = 1 + round % 3;
+        const Run run = record(*store, seed, count);
+        const std::string tag = fmt::format("m{}-{}", machine, round);
+        change_tags(*store, store->catalog().resolve(common).id, std::vector{tag}, {});
+        const bool goes = round % 2 == 1;
+        if (goes) remove_runs(*store, std::vector{run.id});
+        try {
+          if (round % 3 == machine) collect(*store, false, 1);
+        } catch (const Busy&) {  // another machine collects, or did meanwhile
+        }
+        if (!goes) said << run.key << ' ' << seed << ' ' << count << '\n';
+      }
+      return 0;
+    }));
+  }
+  for (const pid_t process : processes) EXPECT_EQ(wait_for(process), 0);
+  std::vector<std::string> known;
+  for (int machine = 0; machine < kProcesses; ++machine) {
+    const auto store = open_on(machine);
+    EXPECT_EQ(damage(*store), "");
+    EXPECT_EQ(store->catalog().resolve(common).tags.size(),
+              static_cast<std::size_t>(kProcesses * kRounds));
+    for (int other = 0; other < kProcesses; ++other) {
+      std::ifstream said(said_by(other));
+      int runs = 0, count = 0;
+      unsigned seed = 0;
+      for (std::string key; said >> key >> seed >> count; ++runs) {
+        expect_run(*store, key, seed, count);
+      }
+      EXPECT_EQ(runs, kRounds / 2);
+    }
+    const auto here = known_of_runs(*store);
+    EXPECT_EQ(here, machine == 0 ? here : known);
+    known = here;
+    expect_same_when_made_again(*store);
+  }
+}
+
 /// Does anything on any of the machines, in any order, and looks whether all of them say the same.
 class OnAnyMachine : public SharedHome, public ::testing::WithParamInterface<unsigned> {
  protected:

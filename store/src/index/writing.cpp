@@ -96,18 +96,23 @@ void Writing::add_rest(std::int64_t run, const UnwrittenRest& rest) {
   if (rest.gaps) add(run, GapsEvent{*rest.gaps});
 }
 
-/// In a shared home, a process that was killed while it dropped a run has left its journals. What
-/// they say would come before what is said now, and their end would drop the run again.
-void Writing::require_no_leftovers(std::int64_t run, const std::string& key) {
-  if (!database_.paths.shared || database_.journals.contains(run) ||
-      connection()("SELECT 1 FROM journal WHERE run = ?1", run)->step()) {
-    return;
-  }
+/// In a shared home, another machine may have dropped the run with its journals, which this index
+/// cannot see: a new journal would say nothing of how the run began. And a process that was killed
+/// while it dropped a run has left journals: what they say would come before what is said now, and
+/// their end would drop the run again.
+void Writing::require_own_journals(std::int64_t run, const std::string& key) {
+  if (!database_.paths.shared || database_.journals.contains(run)) return;
+  const bool knows = connection()("SELECT 1 FROM journal WHERE run = ?1", run)->step();
   const auto has_events = [&](const FoundJournal& found) {
     std::error_code error;
     return length_of(database_.paths, found.path, error) > kFileHeaderBytes;
   };
-  if (std::ranges::none_of(find_journals(database_.paths, key), has_events)) return;
+  const bool has = std::ranges::any_of(find_journals(database_.paths, key), has_events);
+  if (knows == has) return;
+  if (knows) {
+    throw Busy(fmt::format("run {} was removed on another machine meanwhile: run the command again",
+                           key.substr(0, 8)));
+  }
   throw Error(fmt::format("{} has journals of a run that was dropped: run `flor gc`, which removes "
                           "what is left of it after an hour, then this command again",
                           database_.paths.run(key).string()));
@@ -120,7 +125,7 @@ RunJournal& Writing::journal(std::int64_t run) {
     if (!row->step()) throw NotFound(fmt::format("there is no run {} in the catalog", run));
     key = row->text(0);
   }
-  require_no_leftovers(run, key);
+  require_own_journals(run, key);
   return journal_of(
       database_, run, key,
       [&](const RunJournal& known) {

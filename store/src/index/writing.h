@@ -76,7 +76,7 @@ class Writing {
   void enter(std::int64_t run, EventKind kind, std::vector<std::byte> payload);
   void note_values(std::int64_t run, EventKind kind, std::span<const Value> values);
   RunJournal& journal(std::int64_t run);
-  void require_no_leftovers(std::int64_t run, const std::string& key);
+  void require_own_journals(std::int64_t run, const std::string& key);
   void register_journals() noexcept;
   void close_journals() noexcept;
 
