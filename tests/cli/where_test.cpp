@@ -102,6 +102,7 @@ TEST_F(Where, ChoosesTheRunsThatAreUploaded) {
 /// The beginning of a call of each command that has --where.
 std::vector<std::vector<std::string>> calls(const std::string& url) {
   return {{"list"},
+          {"top"},
           {"best", "loss", "--min"},
           {"query", "loss"},
           {"plot"},
@@ -127,6 +128,7 @@ TEST_F(Where, IsTheSameLanguageInEachCommandThatHasIt) {
     const Outcome wrong = flor(words);
     EXPECT_EQ(wrong.status, 2) << words.front();
     EXPECT_THAT(wrong.err, HasSubstr("condition 'lr<0.1 adn x=1', column 8: expected")) << words[0];
+    if (words.front() == "top") continue;  // nothing is being recorded
     words.back() = "lrr<0.1";
     const Outcome unknown = flor(words);
     EXPECT_EQ(unknown.status, 3) << words.front();

@@ -75,8 +75,8 @@ class PowerLossTest : public StoreTest {
   }
 
   /// Loses the power after every event, `rounds` times for each way in which writes survive; 0: one
-  /// of them in turn.
-  void lose_power_everywhere(int rounds) {
+  /// of them in turn. Insists on more than `least` disks.
+  void lose_power_everywhere(int rounds, int least = 100) {
     std::mt19937 random(4711);
     PowerLoss disk(disk_);
     std::set<int> kept;
@@ -100,7 +100,7 @@ class PowerLossTest : public StoreTest {
                 std::max<std::size_t>(static_cast<std::size_t>(promises_.size()), kept.size()));
     RecordProperty("instants", static_cast<int>(events_.size()));
     RecordProperty("disks", points);
-    EXPECT_GT(points, 100);
+    EXPECT_GT(points, least);
   }
 
   void lose_power(const PowerLoss& disk, Survival survival, std::mt19937& random,
@@ -244,7 +244,7 @@ TEST_F(PowerLossTest, LosesNothingOnANetworkFileSystem) {
     CheckpointWriter writer(*store, run.id);
     for (int step = 0; step < 3; ++step) write(writer, run, 1, step);
   });
-  lose_power_everywhere(0);
+  lose_power_everywhere(0, 50);  // fewer: the events of the index are not of this disk
   ::unsetenv("FLOR_INDEX");
 }
 

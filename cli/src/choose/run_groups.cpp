@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -31,8 +30,9 @@ std::vector<std::string> names_of_keys(const std::vector<std::string>& texts,
                                        std::string_view option) {
   std::vector<std::string> names;
   for (const std::string& text : texts) {
-    for (const auto part : std::views::split(std::string_view(text), ',')) {
-      const std::string name(part.begin(), part.end());
+    for (std::size_t from = 0, to = 0; to != text.npos; from = to + 1) {
+      to = text.find(',', from);
+      const std::string name = text.substr(from, to == text.npos ? to : to - from);
       if (name.empty()) {
         throw UsageError(fmt::format("{} '{}' names nothing: give an argument, as {} seed", option,
                                      printable(text), option));
@@ -164,9 +164,8 @@ class Grouping {
 }  // namespace
 
 void GroupWish::declare(Syntax& syntax) {
-  syntax.option(
-      "--group-by", "KEY", by,
-      "take runs together that agree in it: an argument, experiment, tag, commit, status");
+  syntax.option("--group-by", "KEY", by,
+                "take runs together that agree in KEY: an argument, tag, experiment, ...");
   syntax.option("--over", "KEY", over,
                 "take runs together that differ in nothing but it, as --over seed");
 }

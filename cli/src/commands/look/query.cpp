@@ -94,8 +94,7 @@ Examples:
                   "choose only runs for which this holds, as 'lr<0.01'");
     syntax.option("-c,--columns", "A,B", columns_,
                   "show these columns of flor list, as lr,tag, beside each row");
-    syntax.flag("--latest", latest_,
-                "show of rows at one place, with the same columns, only that of the newest run");
+    syntax.flag("--latest", latest_, "show of rows at one place only that of the newest run");
     groups_.declare(syntax);
     syntax.option("--epochs", "EPOCHS", epochs_, "read only these: A..B, both included, 0-based");
     syntax.flag("--recorded", recorded_, "show only what the recorded runs logged");
@@ -144,8 +143,9 @@ void Query::check_options(const Context& context) const {
         "values");
   }
   if (groups_.any() && (latest_ || !columns_.empty())) {
-    throw UsageError("--columns and --latest are about rows of runs, and groups have none: leave "
-                     "out either");
+    throw UsageError(
+        "--columns and --latest are about rows of runs, and groups have none: leave "
+        "out either");
   }
   if (groups_.any() && all_) {
     throw UsageError("--all and groups exclude each other: other answers count in no mean");
@@ -398,8 +398,10 @@ int Query::run_groups(Context& context) {
   for (const RunChoice& choice : choose(context)) {
     question.runs.emplace_back(choice.run, questions(choice).back());
   }
-  question.form = csv_ ? GroupForm::csv : jsonl_ ? GroupForm::jsonl
-                                      : context.json() ? GroupForm::json : GroupForm::table;
+  question.form = csv_             ? GroupForm::csv
+                  : jsonl_         ? GroupForm::jsonl
+                  : context.json() ? GroupForm::json
+                                   : GroupForm::table;
   print_groups(context, question);
   return 0;
 }
@@ -431,7 +433,8 @@ int Query::run(Context& context) {
   } else if (context.json()) {
     print_json(context, answers);
   } else {
-    if (runs_.empty() && experiment_.empty() && where_.empty()) context.note("run " + title(answers.front().run));
+    if (runs_.empty() && experiment_.empty() && where_.empty())
+      context.note("run " + title(answers.front().run));
     print_table(context, answers);
   }
   if (rows == 0) context.note("no values there: see 'flor show RUN' for what was logged and where");

@@ -1,4 +1,5 @@
 // flor top: the runs that are being recorded, as they go on.
+#include "choose/condition.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -242,6 +243,7 @@ void Top::draw(Context& context) {
 }
 
 int Top::run(Context& context) {
+  for (const std::string& text : where_) (void)Condition(text);  // a wrong one is refused at once
   if (!experiment_.empty() && context.catalog().count_runs(experiment_, 1) == 0) {
     std::string hint = did_you_mean(experiment_, context.catalog().experiments());
     if (hint.empty()) hint = ": 'flor list --experiments' names them all";
