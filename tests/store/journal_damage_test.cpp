@@ -1,16 +1,20 @@
 // What damage of a journal costs, and that it is told. What a repair does about it is in
 // mended_journals_test.cpp.
+#include "journal/journal_copy.h"
 #include "journal_fixture.h"
+#include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "support/content.h"
 
 #include <fcntl.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace flor::store::journal_damage_test {
 namespace {
@@ -121,6 +125,88 @@ TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
   EXPECT_THAT(damage(*store), HasSubstr("journal is gone: its copy has 2 more of its frames"));
   fs::remove(copy_path(journal));
   EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
+}
+
+/// The disk kept later sectors of a journal than the first, before any promise was made.
+class LostBeginningTest : public JournalTest {
+ protected:
+  LostBeginningTest() {
+    const auto store = open();
+    kept_ = add_run_with_arguments(*store, 5).key;
+    const Run lost = add_run_with_arguments(*store, 50);
+    lost_ = lost.key;
+    journal_ = find_journals(Paths{home()}, lost_).at(0).path;
+  }
+
+  void lose_the_beginning() const {
+    std::fstream(journal_, std::ios::binary | std::ios::in | std::ios::out)
+        << std::string(512, '\0');
+  }
+
+  std::vector<std::string> runs() {
+    std::vector<std::string> keys;
+    for (const Run& run : open()->catalog().runs()) keys.push_back(run.key);
+    return keys;
+  }
+
+  std::string kept_, lost_;
+  fs::path journal_;
+};
+
+TEST_F(LostBeginningTest, IsNoDamageWhereNothingElseKnowsOfTheJournal) {
+  lose_the_beginning();
+  fs::remove(copy_path(journal_));
+  remove_index(home());
+  EXPECT_EQ(runs(), std::vector{kept_});
+  EXPECT_EQ(damage(*open()), "");
+
+  collect(*open(), false);
+  EXPECT_TRUE(fs::exists(journal_)) << "it may be older than its process";
+  fs::last_write_time(journal_, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  collect(*open(), false);
+  EXPECT_FALSE(fs::exists(journal_));
+  EXPECT_EQ(runs(), std::vector{kept_});
+}
+
+TEST_F(LostBeginningTest, OfTheCopyTooIsNoDamage) {
+  lose_the_beginning();
+  std::fstream(copy_path(journal_), std::ios::binary | std::ios::in | std::ios::out)
+      << std::string(512, '\0');
+  remove_index(home());
+  EXPECT_EQ(runs(), std::vector{kept_});
+  EXPECT_EQ(damage(*open()), "");
+  fs::last_write_time(journal_, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  collect(*open(), false);
+  EXPECT_FALSE(fs::exists(copy_path(journal_)));
+  EXPECT_FALSE(fs::exists(journal_.parent_path()));
+}
+
+TEST_F(LostBeginningTest, IsDamageOfAJournalThatTheIndexKnows) {
+  lose_the_beginning();
+  fs::remove(copy_path(journal_));
+  EXPECT_THAT(damage(*open()), HasSubstr(journal_.string()));
+  fs::last_write_time(journal_, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  collect(*open(), false);
+  EXPECT_TRUE(fs::exists(journal_));
+  EXPECT_EQ(runs(), (std::vector{lost_, kept_}));
+}
+
+TEST_F(LostBeginningTest, IsTakenFromTheCopy) {
+  lose_the_beginning();
+  remove_index(home());
+  EXPECT_EQ(runs(), (std::vector{lost_, kept_}));
+  EXPECT_THAT(damage(*open()), HasSubstr(journal_.string()));
+  EXPECT_EQ(repair(*open()).quarantined.size(), 1u);
+  EXPECT_EQ(damage(*open()), "");
+}
+
+/// Zeros are what a disk leaves of what it never wrote; anything else was written.
+TEST_F(LostBeginningTest, WithAnythingElseThanZerosIsDamage) {
+  lose_the_beginning();
+  std::fstream(journal_, std::ios::binary | std::ios::in | std::ios::out).seekp(31) << "x";
+  fs::remove(copy_path(journal_));
+  remove_index(home());
+  EXPECT_THAT(damage(*open()), HasSubstr("does not begin as a file of Flor's"));
 }
 
 }  // namespace

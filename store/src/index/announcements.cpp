@@ -3,6 +3,8 @@
 #include "file/frames.h"
 #include "file/shared_home.h"
 #include "index/refresh.h"
+#include "journal/journal_copy.h"
+#include "journal/journal_reader.h"
 #include "journal/run_journal.h"
 
 #include <chrono>
@@ -27,9 +29,8 @@ bool is_older(const fs::path& path, fs::file_time_type than) {
 /// True for a journal whose first change failed, and that no process writes.
 bool is_without_events(const Database& database, const fs::path& journal) {
   std::error_code error;
-  return fs::is_regular_file(fs::symlink_status(journal, error)) &&
-         fs::file_size(journal, error) <= kFileHeaderBytes && !error &&
-         !is_written(database.files, journal);
+  return fs::is_regular_file(fs::symlink_status(journal, error)) && !error &&
+         has_no_beginning(database.files, journal) && !is_written(database.files, journal);
 }
 
 void remove_journals_without_events(Database& database, fs::file_time_type before) {
@@ -41,6 +42,7 @@ void remove_journals_without_events(Database& database, fs::file_time_type befor
       }
       std::error_code error;
       fs::remove(found.path, error);
+      fs::remove(copy_path(found.path), error);  // which has no frames
       fs::remove(found.path.parent_path(), error);
     }
   }

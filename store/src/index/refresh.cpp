@@ -133,10 +133,10 @@ class RunReader {
     for (const FoundJournal& found : find_journals(database_.paths, key_)) {
       Source source{.number = found.number, .reader = nullptr};
       if (run_ != 0) {
-        const auto row =
-            connection_("SELECT bytes, frames, last_us, closed FROM journal WHERE run = ?1 AND "
-                        "writer = ?2",
-                        run_, found.number);
+        const auto row = connection_(
+            "SELECT bytes, frames, last_us, closed FROM journal WHERE run = ?1 AND "
+            "writer = ?2",
+            run_, found.number);
         if (row->step()) {
           // Nothing more comes, and another process may be sealing the journal right now.
           if (row->integer(3) != 0) continue;
@@ -426,10 +426,11 @@ class RunReader {
 };
 
 /// True also if its size is unknown: that is reported each time, until it can be read.
-bool may_have_events(const Paths& paths, const fs::path& journal) {
+bool may_have_events(const Database& database, const fs::path& journal) {
   std::error_code error;
-  const auto size = length_of(paths, journal, error);
-  return error ? error != std::errc::no_such_file_or_directory : size > kFileHeaderBytes;
+  const auto size = length_of(database.paths, journal, error);
+  if (error) return error != std::errc::no_such_file_or_directory;
+  return size > kFileHeaderBytes && !has_no_beginning(database.files, journal);
 }
 
 /// Keys of runs whose journals have events that the index lacks.
@@ -441,7 +442,7 @@ std::vector<std::string> runs_behind(Database& database) {
     for (const FoundJournal& journal : find_journals(database.paths, key)) {
       const auto row = database.connection("SELECT 1 FROM journal WHERE run = ?1 AND writer = ?2",
                                            run, journal.number);
-      if (!row->step() && may_have_events(database.paths, journal.path)) behind.insert(key);
+      if (!row->step() && may_have_events(database, journal.path)) behind.insert(key);
     }
   }
   const auto rows = database.connection(
@@ -449,8 +450,8 @@ std::vector<std::string> runs_behind(Database& database) {
       "closed");
   while (rows->step()) {
     std::error_code error;
-    const fs::path journal = journal_in(database.paths.run(rows->text_view(0)) /
-                                        std::to_string(rows->integer(1)));
+    const fs::path journal =
+        journal_in(database.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)));
     // Sealed by a process with another index: events that this one lacks have lost their positions.
     if (journal.filename() == kSealedName) {
       remember_damage(database.paths.catalog());

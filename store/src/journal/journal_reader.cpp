@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -42,6 +45,22 @@ class WholeParts {
 
 }  // namespace
 
+bool has_no_beginning(Filesystem& filesystem, const fs::path& path) {
+  try {
+    const File file(filesystem, path, O_RDONLY);
+    if (file.size() > kFileHeaderBytes) {
+      std::array<std::byte, kFileHeaderBytes> begin{};
+      file.read_at(begin, 0);
+      if (std::ranges::any_of(begin, [](std::byte one) { return one != std::byte{0}; })) {
+        return false;
+      }
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return copied_frames(filesystem, path, std::nullopt, 0, kNoEnd).empty();
+}
+
 JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, JournalPosition from)
     : filesystem_(filesystem),
       path_(path),
@@ -59,6 +78,7 @@ JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, Journ
     const bool is_none = dynamic_cast<const Damaged*>(&error);
     if ((!is_gone && !is_none) ||
         copied_frames(filesystem_, path_, std::nullopt, 0, kNoEnd).empty()) {
+      if (is_none && from.bytes == 0 && has_no_beginning(filesystem_, path_)) return;
       throw;
     }
     why_unread_ = is_gone ? fmt::format("{} is gone", path_.string()) : error.what();

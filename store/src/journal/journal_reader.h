@@ -34,11 +34,16 @@ struct JournalEvent {
   std::span<const std::byte> payload;
 };
 
+/// True for a journal of which a power loss took the beginning before anything in it was durable:
+/// it begins with zeros, or ends before its first frame, and has no copy. Such a journal has no
+/// events.
+bool has_no_beginning(Filesystem& filesystem, const std::filesystem::path& path);
+
 /// Reads a journal from a position up to its present end. Frames that the journal has lost come
 /// from its copy. Not thread-safe.
 class JournalReader {
  public:
-  /// Throws Damaged if this is no journal and has no copy.
+  /// Throws Damaged if this is no journal and has no copy, unless it `has_no_beginning`.
   JournalReader(Filesystem& filesystem, const std::filesystem::path& path, JournalPosition from);
 
   /// The next event, put together from its pieces. Nothing at the end.
