@@ -54,7 +54,7 @@ class Grouping {
 
   std::vector<RunGroup> by(const std::vector<std::string>& names) {
     for (const std::string& name : names) require(name);
-    std::map<std::vector<std::string>, RunGroup> groups;
+    std::map<std::vector<std::optional<std::string>>, RunGroup> groups;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       std::vector<std::vector<GroupKey>> all{{}};  // several, where a run has several tags
       for (const std::string& name : names) {
@@ -68,7 +68,7 @@ class Grouping {
         all = std::move(longer);
       }
       for (std::vector<GroupKey>& one : all) {
-        std::vector<std::string> values;
+        std::vector<std::optional<std::string>> values;
         for (const GroupKey& key : one) values.push_back(key.value);
         RunGroup& group = groups[values];
         group.keys = std::move(one);
@@ -92,7 +92,7 @@ class Grouping {
     std::vector<std::string> result;
     for (const std::string_view word :
          {std::string_view("experiment"), std::string_view("commit")}) {
-      std::set<std::string> values;
+      std::set<std::optional<std::string>> values;
       for (std::size_t run = 0; run < runs_.size(); ++run) {
         values.insert(keys(std::string(word), run).front().value);
       }
@@ -129,24 +129,28 @@ class Grouping {
   std::vector<GroupKey> keys(const std::string& name, std::size_t index) const {
     const store::Run& run = runs_[index];
     if (name == "experiment") return {{name, run.start.experiment}};
-    if (name == "commit") return {{name, run.start.commit}};
+    if (name == "commit") {
+      if (run.start.commit.empty()) return {{name}};
+      return {{name, run.start.commit}};
+    }
     if (name == "status") return {{name, std::string(store::to_string(run.state))}};
     if (name == "tag") {
       std::vector<GroupKey> result;
       for (const std::string& tag : run.tags) result.push_back({name, tag});
-      if (result.empty()) result.push_back({name, {}});
+      if (result.empty()) result.push_back({name});
       return result;
     }
     const std::string wanted = argument_of(name);
     for (const store::Argument& argument : arguments_[index]) {
       if (argument.name == wanted) return {{wanted, argument.value, argument.type}};
     }
-    return {{wanted, {}}};
+    return {{wanted}};
   }
 
   static bool comes_before(const RunGroup& a, const RunGroup& b) {
     const auto field = [](const GroupKey& key) {
-      return Field{key.value, as_number(key.value), {}};
+      const std::string text = key.value.value_or("");
+      return Field{text, as_number(text), {}};
     };
     for (std::size_t i = 0; i < a.keys.size(); ++i) {
       const Field left = field(a.keys[i]), right = field(b.keys[i]);
@@ -171,8 +175,9 @@ void GroupWish::declare(Syntax& syntax) {
 }
 
 std::string GroupKey::shown() const {
-  if (value.empty()) return "-";
-  return name == "commit" ? short_commit(value) : value;
+  if (!value) return "-";
+  if (value->empty()) return "''";
+  return name == "commit" ? short_commit(*value) : *value;
 }
 
 std::string RunGroup::label() const {

@@ -4,6 +4,7 @@
 #include <flor/store/catalog.h>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,10 +27,10 @@ struct GroupWish {
 /// `status`.
 struct GroupKey {
   std::string name;
-  std::string value;          ///< empty where its runs have none
-  std::string type = "text";  ///< as of an argument
+  std::optional<std::string> value = {};  ///< absent where its runs have none
+  std::string type = "text";              ///< as of an argument
 
-  /// As it is shown: a commit by its first digits, "-" for none.
+  /// As it is shown: a commit by its first digits, "-" for none, and '' for an empty text.
   std::string shown() const;
 };
 

@@ -215,7 +215,7 @@ class GroupPrinter {
       const auto number = [](std::optional<double> value) {
         return value ? exact(*value) : std::string();
       };
-      for (const GroupKey& one : group.group.keys) csv.field(one.value);
+      for (const GroupKey& one : group.group.keys) csv.field(one.value.value_or(""));
       csv.field(question_.metrics[key.metric]);
       csv.field(key.path);
       csv.field(index_of(key.epoch));
@@ -237,7 +237,7 @@ class GroupPrinter {
     Json result = Json::object();
     for (const GroupKey& key : group.keys) {
       result[key.name] =
-          key.value.empty() ? Json() : argument_json({key.name, key.type, key.value});
+          key.value ? argument_json({key.name, key.type, *key.value}) : Json();
     }
     return result;
   }
