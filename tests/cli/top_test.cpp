@@ -30,6 +30,10 @@ TEST(PlannedEpochs, AreSaidByAnArgument) {
   EXPECT_EQ(planned("epochs", "int", "40"), 40);
   EXPECT_EQ(planned("max_epochs", "int", "40", 40), 40);
   EXPECT_EQ(planned("train.epochs", "int", "1"), 1);
+  const store::Argument warmup{"warmup_epochs", "int", "5"}, most{"max_epochs", "int", "40"},
+      plain{"epochs", "int", "60"};
+  EXPECT_EQ(cli::planned_epochs(std::vector{warmup, most, plain}, 0), 60);
+  EXPECT_FALSE(cli::planned_epochs(std::vector{warmup, most}, 0)) << "either may be meant";
   EXPECT_FALSE(planned("epochs", "int", "40", 41));
   EXPECT_FALSE(planned("epochs", "text", "40"));
   EXPECT_FALSE(planned("epochs", "int", "0"));

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <numeric>
 #include <string_view>
+#include <vector>
 
 namespace flor::cli {
 namespace {
@@ -17,8 +18,9 @@ constexpr double kMicrosecond = 1e-6;
 /// So many of the latest epochs tell how long the next ones will take.
 constexpr std::size_t kLatest = 5;
 
+constexpr std::string_view kEpochs = "epochs";
+
 bool names_epochs(std::string_view name) {
-  constexpr std::string_view kEpochs = "epochs";
   if (!name.ends_with(kEpochs)) return false;
   name.remove_suffix(kEpochs.size());
   return name.empty() || std::string_view("_-.").find(name.back()) != name.npos;
@@ -54,13 +56,18 @@ std::optional<store::MetricSummary> metric_of(const store::Catalog& catalog, std
 
 std::optional<std::int64_t> planned_epochs(std::span<const store::Argument> arguments,
                                            std::int64_t done) {
+  std::vector<const store::Argument*> named;
   for (const store::Argument& argument : arguments) {
     if (argument.type != "int" || !names_epochs(argument.name)) continue;
-    const auto count = as_number(argument.value);
-    if (!count || *count < 1 || *count < static_cast<double>(done)) return std::nullopt;
-    return static_cast<std::int64_t>(*count);
+    if (argument.name == kEpochs) named.clear();
+    named.push_back(&argument);
+    if (argument.name == kEpochs) break;
   }
-  return std::nullopt;
+  // Of several, one may be `warmup_epochs`.
+  if (named.size() != 1) return std::nullopt;
+  const auto count = as_number(named.front()->value);
+  if (!count || *count < 1 || *count < static_cast<double>(done)) return std::nullopt;
+  return static_cast<std::int64_t>(*count);
 }
 
 RunPace pace_of(std::span<const store::Iteration> iterations, std::optional<std::int64_t> planned,

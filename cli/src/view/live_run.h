@@ -18,7 +18,8 @@ struct RunPace {
 };
 
 /// The number of epochs that a run means to make: that of a whole number among its arguments whose
-/// name ends in the word `epochs`, as in `max_epochs`; none where it has made more already.
+/// name ends in the word `epochs`, as in `max_epochs`; none where it has made more already, or where
+/// there are several such arguments and none is called `epochs`.
 std::optional<std::int64_t> planned_epochs(std::span<const store::Argument> arguments,
                                            std::int64_t done);
 

@@ -43,7 +43,7 @@ class Top final : public Command {
   std::string_view lesson() const override {
     return R"(On a terminal the view is drawn again whenever something was recorded, until Ctrl-C; elsewhere it is
 printed once. The runs that ended in the last ten minutes stand below. `epochs` are the complete
-ones, of as many as an argument says whose name ends in `epochs`; `left` is what those take that are
+ones, of as many as the argument `epochs`, or `max_epochs`, says; `left` is what those take that are
 to come, at the pace of the last five. `heard` is when the run last wrote to its journal; the ranks
 of a group are one line, with what the most silent of them wrote.
 
