@@ -189,8 +189,8 @@ void Application::unknown_command(std::string_view word) const {
 }
 
 const Entry* Application::entry_of(std::string_view word) const {
-  const auto found = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return entry.is_called(word); });
+  const auto found =
+      std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.is_called(word); });
   return found == entries_.end() ? nullptr : &*found;
 }
 

@@ -87,11 +87,10 @@ TEST_F(ExportValuesTest, WritesEveryValueAsARowOfCsv) {
   const std::string key = run.key;
   const std::string text = exported({"linear", "--format", "csv"}).out;
   EXPECT_THAT(
-      text,
-      ::testing::StartsWith(
-          "run,experiment,metric,loop,epoch,step,inner,ordinal,type,value,origin,verdict\n" + key +
-          ",linear,loss,epoch/train,0,0,,0,real,1,recorded,recorded\n" + key +
-          ",linear,loss,epoch/train,0,1,,0,real,1.1,recorded,recorded\n"));
+      text, ::testing::StartsWith(
+                "run,experiment,metric,loop,epoch,step,inner,ordinal,type,value,origin,verdict\n" +
+                key + ",linear,loss,epoch/train,0,0,,0,real,1,recorded,recorded\n" + key +
+                ",linear,loss,epoch/train,0,1,,0,real,1.1,recorded,recorded\n"));
   for (const char* row : {
            ",linear,\"a \"\"b\"\", c\",epoch,0,,,0,text,\"line 1\nline 2\",recorded,recorded\n",
            ",linear,flag,epoch,0,,,0,boolean,true,recorded,recorded\n",
@@ -172,7 +171,8 @@ TEST_F(ExportValuesTest, ARunOfAVeryLongNameHasAFileOfAShorterOne) {
   const Outcome outcome = exported({name, name + "n", "--format", "tensorboard", "-o", "logs"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(work_ / "logs"),
-                          std::filesystem::directory_iterator()), 2);
+                          std::filesystem::directory_iterator()),
+            2);
 }
 
 TEST_F(ExportValuesTest, RefusesWhatItDoesNotUnderstand) {

@@ -71,9 +71,9 @@ TEST_F(Where, ANameStandsForAllItsRunsWhereCurvesAreDrawnAndValuesWritten) {
               UnorderedElementsAre(key(1), key(2)));
   EXPECT_THAT(runs_in({"plot", "--where", "lr=30", "-m", "loss", "--json"}, "series"),
               UnorderedElementsAre(key(2), key(3)));
-  EXPECT_THAT(runs_in({"plot", "linear", key(3), "--where", "lr=30", "-m", "loss", "--json"},
-                      "series"),
-              UnorderedElementsAre(key(2), key(3)));
+  EXPECT_THAT(
+      runs_in({"plot", "linear", key(3), "--where", "lr=30", "-m", "loss", "--json"}, "series"),
+      UnorderedElementsAre(key(2), key(3)));
   const Outcome written = flor({"export", "linear", "values.jsonl", "--where", "lr<1"});
   EXPECT_EQ(written.status, 0) << written.err;
   EXPECT_THAT(written.out, HasSubstr("values of 2 runs"));
@@ -164,8 +164,7 @@ TEST_F(Where, ANameThatIsAMetricHereAndAnArgumentThereIsEachRunsOwnInEveryComman
   catalog().add_values(metric.id, std::vector{value("lr", 30, 0)});
   const auto listed = flor({"list", "-q", "--where", "lr=30"}).lines();
   EXPECT_THAT(listed, UnorderedElementsAre(metric.key, key(2), key(3)));
-  for (const auto& [words, list] :
-       std::vector<std::pair<std::vector<std::string>, const char*>>{
+  for (const auto& [words, list] : std::vector<std::pair<std::vector<std::string>, const char*>>{
            {{"query", "accuracy"}, "rows"}, {{"plot", "-m", "loss"}, "series"}}) {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"--where", "lr=30", "--json"});

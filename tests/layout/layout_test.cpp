@@ -53,7 +53,8 @@ bool is_runtime(const std::string& header) {
 
 /// Headers that make classes of libtorch's kind.
 bool is_for_libtorch(const std::string& offence) {
-  for (const char* name : {"plugin/probe_torch.h", "dist/process_group.h", "data/samplers.h", "data/sharded_dataset.h"}) {
+  for (const char* name : {"plugin/probe_torch.h", "dist/process_group.h", "data/samplers.h",
+                           "data/sharded_dataset.h"}) {
     if (offence.starts_with(std::string("runtime/include/flor/") + name + ": ")) return true;
   }
   return false;
@@ -200,17 +201,18 @@ TEST(Layout, OnlyTheGateLetsWhatARunSaysBeExecuted) {
 /// Where a commit is looked for in the repository that a run names: sources.cpp has the rule.
 TEST(Layout, RepositoriesAreOpenedInTheseFilesAlone) {
   const std::set<std::string> files = files_with({"cli/src", "runtime"}, {"discover("});
-  EXPECT_EQ(files, (std::set<std::string>{
-                       "cli/src/build/version_build.cpp", "cli/src/doctor/store_health.cpp",
-                       "cli/src/hindsight/version_questions.cpp", "cli/src/view/sources.cpp",
-                       "runtime/git/shadow.cpp", "runtime/git/shadow.h",
-                       "runtime/src/replay/probes.cpp", "runtime/protocol/program_of_run.cpp",
-                       "runtime/src/record/recorder.cpp", "runtime/src/resume/changes.cpp",
-                       "runtime/src/record/source_packing.cpp"}));
+  EXPECT_EQ(files,
+            (std::set<std::string>{
+                "cli/src/build/version_build.cpp", "cli/src/doctor/store_health.cpp",
+                "cli/src/hindsight/version_questions.cpp", "cli/src/view/sources.cpp",
+                "runtime/git/shadow.cpp", "runtime/git/shadow.h", "runtime/src/replay/probes.cpp",
+                "runtime/protocol/program_of_run.cpp", "runtime/src/record/recorder.cpp",
+                "runtime/src/resume/changes.cpp", "runtime/src/record/source_packing.cpp"}));
   const auto named = files_with({"cli/src", "runtime"}, {"start.repository"},
                                 std::regex("emplace_back\\(run\\.start\\.repository|"
                                            "(open|discover)\\(run\\.start\\.repository"));
-  EXPECT_EQ(named, (std::set<std::string>{"cli/src/view/sources.cpp", "runtime/src/replay/probes.cpp"}));
+  EXPECT_EQ(named,
+            (std::set<std::string>{"cli/src/view/sources.cpp", "runtime/src/replay/probes.cpp"}));
 }
 
 /// The name of each type that the sources define outside unnamed namespaces, with its files: the
@@ -315,7 +317,8 @@ TEST(Layout, FoldersIncludeOnlyWhatIsAboveThemInTheTable) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
       const std::string extension = entry.path().extension().string();
       const std::string file = fs::relative(entry.path(), kRoot).string();
-      if ((extension != ".h" && extension != ".cpp") || file.starts_with("runtime/include")) continue;
+      if ((extension != ".h" && extension != ".cpp") || file.starts_with("runtime/include"))
+        continue;
       const std::string from = room_of(file, folders);
       if (!order.contains(from)) {
         if (from != "store/src" && from != "cli/src") unknown.insert(from);
@@ -329,7 +332,8 @@ TEST(Layout, FoldersIncludeOnlyWhatIsAboveThemInTheTable) {
           if (!fs::exists(kRoot / root / header)) continue;
           const auto to = order.find(room_of(root + header, folders));
           ++seen;
-          if (to == order.end() || to->second > order.at(from)) upwards.push_back(file + ": " + header);
+          if (to == order.end() || to->second > order.at(from))
+            upwards.push_back(file + ": " + header);
           break;
         }
       }

@@ -52,9 +52,8 @@ std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted) 
     return runs_named(context, default_run(context.catalog()).start.experiment, wanted.ranks);
   }
   if (wanted.words.empty()) {  // the index finds them without looking at each
-    runs = listed(context, {.where = wanted.where,
-                            .detail = store::RunDetail::all,
-                            .ranks = wanted.ranks});
+    runs = listed(context,
+                  {.where = wanted.where, .detail = store::RunDetail::all, .ranks = wanted.ranks});
   } else {
     for (const std::string& word : wanted.words) {
       for (store::Run& run : runs_named(context, word, wanted.ranks)) {

@@ -27,8 +27,8 @@ struct Series {
   std::string metric;
   std::string path;           ///< "epoch/train"
   std::vector<Point> points;  ///< in the order in which they were logged; x never falls
-  std::string asked = {};  ///< the metric asked for; `metric` may be its doubtful values
-  bool doubtful = false;   ///< whether all its values are
+  std::string asked = {};     ///< the metric asked for; `metric` may be its doubtful values
+  bool doubtful = false;      ///< whether all its values are
   /// Numbers that each of `points` is the mean of; empty for the values of one run.
   std::vector<Spread> spreads = {};
   std::size_t runs = 1;

@@ -56,7 +56,7 @@ fs::path existing(fs::path path) {
 }
 
 void examine_filesystem(const fs::path& directory, Findings& findings) {
-  struct statfs status{};
+  struct statfs status {};
   if (::statfs(directory.c_str(), &status) != 0) return;
   const auto magic = static_cast<std::uint32_t>(status.f_type);
   std::string name = fmt::format("of type {:#x}", magic);
@@ -83,7 +83,7 @@ void examine_filesystem(const fs::path& directory, Findings& findings) {
 }
 
 void examine_room(const fs::path& directory, Findings& findings) {
-  struct statvfs status{};
+  struct statvfs status {};
   if (::statvfs(directory.c_str(), &status) != 0) return;
   const std::uint64_t free = std::uint64_t{status.f_bavail} * status.f_frsize;
   constexpr std::uint64_t kLittle = std::uint64_t{2} << 30, kNone = std::uint64_t{100} << 20;
@@ -100,7 +100,7 @@ void examine_room(const fs::path& directory, Findings& findings) {
 
 /// Examines the access of other users of the machine: checkpoints and values reveal data and work.
 void examine_mode(const fs::path& home, Findings& findings) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(home.c_str(), &status) != 0) return;
   const mode_t others = status.st_mode & S_IRWXO, group = status.st_mode & S_IRWXG;
   const bool shared = group != 0 && (status.st_mode & S_ISGID) != 0;
@@ -193,8 +193,8 @@ void examine_secrets(const git::Repository& repository, Findings& findings) {
       history.whole ? std::string() : fmt::format(" (of its latest {} commits)", history.commits);
   if (history.found.empty()) {
     if (history.commits == 0) return;
-    findings.push_back({"secrets", Health::ok,
-                        fmt::format("none found in {}{}", git::kShadowBranch, looked_at)});
+    findings.push_back(
+        {"secrets", Health::ok, fmt::format("none found in {}{}", git::kShadowBranch, looked_at)});
     return;
   }
   std::string names, paths;

@@ -24,8 +24,8 @@ class CsvRows {
   CsvRows(Output& out, const RunColumns& beside) : csv_(out), beside_(beside) {
     for (const char* title : {"run", "experiment"}) csv_.field(title);
     for (const std::string& title : beside.titles()) csv_.field(title);
-    for (const char* title : {"metric", "loop", "epoch", "step", "inner",
-                              "ordinal", "type", "value", "origin", "verdict"}) {
+    for (const char* title : {"metric", "loop", "epoch", "step", "inner", "ordinal", "type",
+                              "value", "origin", "verdict"}) {
       csv_.field(title);
     }
     csv_.end_row();
@@ -54,17 +54,17 @@ class CsvRows {
 
 Json value_json(const store::Run& run, const Value& value, const RunColumns& beside) {
   Json result{{"run", run.key},
-          {"experiment", run.start.experiment},
-          {"metric", value.name},
-          {"loop", json_text(value.place.path)},
-          {"epoch", index_json(value.place.epoch)},
-          {"step", index_json(value.place.step)},
-          {"inner", inner_json(value.place.inner)},
-          {"ordinal", value.ordinal},
-          {"type", std::string(store::to_string(value.type))},
-          {"value", to_json(value.type, value.value)},
-          {"origin", std::string(origin_of(value))},
-          {"verdict", std::string(verdict_of(value))}};
+              {"experiment", run.start.experiment},
+              {"metric", value.name},
+              {"loop", json_text(value.place.path)},
+              {"epoch", index_json(value.place.epoch)},
+              {"step", index_json(value.place.step)},
+              {"inner", inner_json(value.place.inner)},
+              {"ordinal", value.ordinal},
+              {"type", std::string(store::to_string(value.type))},
+              {"value", to_json(value.type, value.value)},
+              {"origin", std::string(origin_of(value))},
+              {"verdict", std::string(verdict_of(value))}};
   if (!beside.titles().empty()) result["columns"] = beside.json_of(run.id);
   return result;
 }

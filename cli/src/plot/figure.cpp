@@ -200,8 +200,8 @@ class FigureMaker {
     }
     const std::string whose = fmt::format("{} of {}", series.metric, run_labels_[run]);
     if (not_finite > 0) {
-      figure_.notes.push_back(printable(fmt::format(
-          "{}: {} not finite, and in no mean", whose, counted(not_finite, "value"))));
+      figure_.notes.push_back(printable(
+          fmt::format("{}: {} not finite, and in no mean", whose, counted(not_finite, "value"))));
     }
     if (fewer > 0) {
       figure_.notes.push_back(printable(fmt::format("{}: {} of {} means are of fewer runs", whose,
@@ -211,11 +211,10 @@ class FigureMaker {
 
   void note(std::size_t run, const Series& series, std::int64_t count, const char* what) {
     if (count == 0) return;
-    figure_.notes.push_back(printable(
-        fmt::format("{} of {}: {} of {} values {} {}", series.metric,
-                    runs_[run].label.empty() ? "run " + short_key(runs_[run].run)
-                                             : runs_[run].label,
-                    count, series.points.size(), count == 1 ? "is" : "are", what)));
+    figure_.notes.push_back(printable(fmt::format(
+        "{} of {}: {} of {} values {} {}", series.metric,
+        runs_[run].label.empty() ? "run " + short_key(runs_[run].run) : runs_[run].label, count,
+        series.points.size(), count == 1 ? "is" : "are", what)));
   }
 
   void note_left_out() {

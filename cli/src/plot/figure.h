@@ -43,7 +43,7 @@ struct PlottedRun {
   store::Run run;
   std::vector<store::Argument> arguments;
   SeriesAnswer answer;
-  std::string label = {};  ///< of a group, printable; `run` is the first of its runs
+  std::string label = {};              ///< of a group, printable; `run` is the first of its runs
   std::vector<std::string> keys = {};  ///< of the runs of a group
 };
 

@@ -42,10 +42,9 @@ class Painter {
 
   void put(std::string_view text, int look = kNoLook) {
     if (colored_ && look != look_ && text.find_first_not_of(' ') != text.npos) {
-      text_ += look == kNoLook
-                   ? std::string("\x1b[0m")
-                   : fmt::format("\x1b[38;5;{}m",
-                                 kInks[static_cast<std::size_t>(look) % kInks.size()]);
+      text_ += look == kNoLook ? std::string("\x1b[0m")
+                               : fmt::format("\x1b[38;5;{}m",
+                                             kInks[static_cast<std::size_t>(look) % kInks.size()]);
       look_ = look;
     }
     text_ += text;

@@ -66,12 +66,9 @@ Json series_json(const Series& series, const CurveQuestion& question) {
   }
   Json band = Json::object();
   if (!series.spreads.empty()) put_band(series, x, question.smoothing, band);
-  Json result{{"loop", series.path},
-              {"count", series.points.size()},
-              {"hindsight", hindsight},
-              {"doubtful", series.doubtful},
-              {"x", std::move(x)},
-              {"y", std::move(y)}};
+  Json result{{"loop", series.path},    {"count", series.points.size()},
+              {"hindsight", hindsight}, {"doubtful", series.doubtful},
+              {"x", std::move(x)},      {"y", std::move(y)}};
   result.update(band);
   return result;
 }

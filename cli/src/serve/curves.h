@@ -19,7 +19,7 @@
 namespace flor::cli {
 
 struct CurveQuestion {
-  std::string run;  ///< as the user writes it
+  std::string run;                     ///< as the user writes it
   std::vector<std::string> runs = {};  ///< instead: the mean of these, over epochs or steps
   std::string metric;
   Axis axis = Axis::epoch;

@@ -233,9 +233,8 @@ const std::vector<std::size_t>& RunTable::order(const TableQuestion& question) {
     std::erase_if(indices, [&](std::size_t i) { return !holds(shown_.runs[i]); });
   } else {
     for (const std::string& word : words_of(question.search)) {
-      std::erase_if(indices, [&](std::size_t i) {
-        return shown_.texts[i].find(word) == std::string::npos;
-      });
+      std::erase_if(indices,
+                    [&](std::size_t i) { return shown_.texts[i].find(word) == std::string::npos; });
     }
   }
   ordered_ = {generation_, question.sort, question.search, question.falling, std::move(indices)};

@@ -23,7 +23,7 @@ namespace flor::store {
 /// Refuses anything but a regular file, like a device that is missing: a FIFO would block.
 int Filesystem::open(const char* path, int flags, mode_t mode) {
   const int descriptor = ::open(path, flags | O_NONBLOCK, mode);
-  struct stat status{};
+  struct stat status {};
   if (descriptor < 0 || (flags & O_DIRECTORY) != 0 ||
       (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))) {
     return descriptor;
@@ -47,7 +47,7 @@ int Filesystem::punch_hole(int descriptor, off_t offset, off_t size) {
   return ::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
 }
 std::uint64_t Filesystem::available(const char* path) {
-  struct statvfs status{};
+  struct statvfs status {};
   if (::statvfs(path, &status) != 0) return 0;
   return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
 }
@@ -55,7 +55,7 @@ std::string Filesystem::why_locks_are_local(const char* path) {
   return store::why_locks_are_local(std::filesystem::path(path));
 }
 std::uint64_t Filesystem::type_of(const char* path) {
-  struct statfs status{};
+  struct statfs status {};
   return ::statfs(path, &status) == 0 ? static_cast<std::uint64_t>(status.f_type) : 0;
 }
 
@@ -159,7 +159,7 @@ bool File::punch_hole(std::uint64_t offset, std::uint64_t size) noexcept {
 }
 
 std::uint64_t File::size() const {
-  struct stat status{};
+  struct stat status {};
   if (::fstat(descriptor_, &status) != 0) throw_system_error("look at", path_, errno);
   return static_cast<std::uint64_t>(status.st_size);
 }

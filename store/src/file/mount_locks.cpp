@@ -49,7 +49,7 @@ std::string why_locks_are_local(std::string_view mountinfo, std::string_view dev
 }
 
 std::string why_locks_are_local(const std::filesystem::path& directory) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(directory.c_str(), &status) != 0) return {};
   std::ifstream in("/proc/self/mountinfo");
   const std::string mountinfo(std::istreambuf_iterator<char>(in), {});
@@ -81,7 +81,7 @@ std::optional<int> try_file(const std::filesystem::path& home, const Act& act) {
 
 std::string why_locks_fail(const std::filesystem::path& home) {
   const auto error = try_file(home, [](int descriptor) {
-    struct flock lock{};
+    struct flock lock {};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     lock.l_len = 1;

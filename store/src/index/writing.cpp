@@ -113,9 +113,10 @@ void Writing::require_own_journals(std::int64_t run, const std::string& key) {
     throw Busy(fmt::format("run {} was removed on another machine meanwhile: run the command again",
                            key.substr(0, 8)));
   }
-  throw Error(fmt::format("{} has journals of a run that was dropped: run `flor gc`, which removes "
-                          "what is left of it after an hour, then this command again",
-                          database_.paths.run(key).string()));
+  throw Error(
+      fmt::format("{} has journals of a run that was dropped: run `flor gc`, which removes "
+                  "what is left of it after an hour, then this command again",
+                  database_.paths.run(key).string()));
 }
 
 RunJournal& Writing::journal(std::int64_t run) {
@@ -204,8 +205,7 @@ void Writing::commit(bool& uncertain) {
   close_journals();
 }
 
-void drop_run(Database& database, std::int64_t run,
-              const std::function<void(Connection&)>& also) {
+void drop_run(Database& database, std::int64_t run, const std::function<void(Connection&)>& also) {
   std::string key;
   {
     Writing writing(database);

@@ -121,7 +121,8 @@ void write_last(Database& database, std::int64_t run, const Event& event,
     writing.add(run, event);
     return writing.commit();
   } catch (const Error& error) {
-    const bool in_the_way = error.status() == ExitStatus::failed || error.status() == ExitStatus::busy;
+    const bool in_the_way =
+        error.status() == ExitStatus::failed || error.status() == ExitStatus::busy;
     if (!in_the_way || !says_in_journal(database, run)) throw;
   }
   JournalWriting writing(database, run);

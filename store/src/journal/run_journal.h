@@ -76,7 +76,7 @@ class RunJournal {
   std::string run_;
   std::filesystem::path directory_, marker_;
   std::int64_t number_ = 0;
-  bool stays_announced_ = false;  ///< other machines have indexes, too
+  bool stays_announced_ = false;                 ///< other machines have indexes, too
   std::vector<std::filesystem::path> unsynced_;  ///< directories with new entries
   std::unique_ptr<FrameWriter> frames_;
   std::unique_ptr<CopyWriter> copy_;

@@ -236,7 +236,8 @@ class Collector {
   /// False if a journal cannot be read: content that it needs would be taken for garbage.
   bool knows_all() {
     if (held_.unread.empty()) return true;
-    for (const std::string& line : held_.unread) refuse(fmt::format("nothing is collected: {}", line));
+    for (const std::string& line : held_.unread)
+      refuse(fmt::format("nothing is collected: {}", line));
     report_.chunks = report_.checkpoints = 0;
     return false;
   }

@@ -1,11 +1,12 @@
 // A snapshot of a store, for reading without locks: a copy of its catalog, with a link to its
 // packs.
+#include "maintain/shared_view.h"
+
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/shared_view_mark.h"
 #include "database/store_impl.h"
 #include "file/home_files.h"
-#include "maintain/shared_view.h"
 
 #include <flor/store/digest.h>
 #include <flor/store/store.h>

@@ -395,8 +395,7 @@ std::vector<FoundCheckpoint> scored_checkpoints(const Store& store, std::int64_t
   follow_evaluations(database);
   const ReadTransaction transaction(connection);
   std::vector<LoadedUnit> units = stored_units(connection, run);
-  const bool are_saved =
-      !units.empty() && units.front().unit.candidate.group == Group::saved;
+  const bool are_saved = !units.empty() && units.front().unit.candidate.group == Group::saved;
   if (!are_saved) add_unstored_epochs(connection, run, units);
   const std::vector<Score> scores = load_scores(connection, metric, units);
   std::vector<FoundCheckpoint> all;

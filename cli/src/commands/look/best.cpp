@@ -169,8 +169,7 @@ void Best::print_text(Context& context, std::size_t runs, const Ranked& best,
   context.out().write(fmt::format("run {} {}: {} {}, the {} of {}\nflor export {} model.pt\n",
                                   title(*best.run), best.where(), printable(metric_),
                                   readable(best.value()), rank,
-                                  counted(static_cast<std::int64_t>(runs), "run"),
-                                  best.address()));
+                                  counted(static_cast<std::int64_t>(runs), "run"), best.address()));
   if (better) {
     context.note(fmt::format("run {} {} was better, {} {}, but its checkpoint {}",
                              title(*better->run), better->where(), printable(metric_),

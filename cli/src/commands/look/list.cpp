@@ -39,10 +39,10 @@ constexpr const char* kNoRuns = "the store has no runs yet: record one with --fl
 /// A column of the table, by its name in -c, and how it is shown.
 struct ColumnWish {
   std::string name;
-  std::string title = {};        ///< empty: as the column has it
-  bool left = false;             ///< aligned to the left although it is named
-  int spare = 0;                 ///< as in Table::Column
-  bool is_telling = false;       ///< an argument that was not asked for by name
+  std::string title = {};   ///< empty: as the column has it
+  bool left = false;        ///< aligned to the left although it is named
+  int spare = 0;            ///< as in Table::Column
+  bool is_telling = false;  ///< an argument that was not asked for by name
 };
 
 /// The columns of a listing, and arguments that differ but have none.
@@ -67,8 +67,7 @@ ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<con
     };
     if (std::ranges::any_of(names, is_asked) && !builtin_column(argument.name)) continue;
     if (std::ranges::find(names, name) != names.end()) continue;
-    const bool has_room =
-        wishes.size() < kArgumentsUnasked && argument.widest <= kWidestUnasked;
+    const bool has_room = wishes.size() < kArgumentsUnasked && argument.widest <= kWidestUnasked;
     if (!all && !has_room) {
       ++choice.left_out;
       continue;
@@ -84,8 +83,11 @@ ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<con
       continue;
     }
     const bool may_go = may_spare && !all && !wishes.empty();
-    choice.columns.push_back(
-        {.name = name, .spare = !may_go ? 0 : name == "commit" ? 3 : name == "size" ? 4 : 0});
+    choice.columns.push_back({.name = name,
+                              .spare = !may_go            ? 0
+                                       : name == "commit" ? 3
+                                       : name == "size"   ? 4
+                                                          : 0});
   }
   return choice;
 }
@@ -171,7 +173,7 @@ class RunRows {
   std::int64_t now_us_;
   std::vector<RunColumn> columns_;
   std::vector<bool> is_telling_;
-  std::size_t left_out_;  ///< arguments that differ and are not shown
+  std::size_t left_out_;              ///< arguments that differ and are not shown
   std::optional<std::size_t> after_;  ///< the column of ranks; that of tags follows it
   bool ranked_ = false, tagged_ = false;
   bool shows_tags_ = false;  ///< in a column that was asked for
@@ -250,8 +252,9 @@ Examples:
 
 void List::require_experiment(const store::Catalog& catalog) const {
   if (graph_ && (!sort_.empty() || reverse_ || quiet_ || experiments_)) {
-    throw UsageError("--graph shows runs newest first: leave out --sort, --reverse, --quiet and "
-                     "--experiments");
+    throw UsageError(
+        "--graph shows runs newest first: leave out --sort, --reverse, --quiet and "
+        "--experiments");
   }
   if (experiment_.empty() || removed_) return;
   const std::vector<std::string> known = catalog.experiments();
@@ -278,9 +281,7 @@ std::vector<std::string> List::column_names() const {
 }
 
 /// Whether all runs have to be looked at before the first is shown.
-bool List::needs_all() const {
-  return !sort_.empty() || reverse_ || experiments_;
-}
+bool List::needs_all() const { return !sort_.empty() || reverse_ || experiments_; }
 
 /// Whether only the newest runs are shown unless more are asked for: those that scripts read are
 /// always whole.
@@ -441,8 +442,8 @@ void List::add_graph(Context& context, const std::vector<ListedRun>& runs, RunRo
         table.add(line, runs[line.node]);
         break;
       case GraphLine::Kind::resumed:
-        table.add(line, fmt::format("epoch {}, resumed",
-                                    descent.resumptions[--resumption].point.epoch));
+        table.add(line,
+                  fmt::format("epoch {}, resumed", descent.resumptions[--resumption].point.epoch));
         break;
       case GraphLine::Kind::forked:
         table.add(line, fmt::format("epoch {} of {}", descent.fork->epoch - 1,

@@ -61,8 +61,7 @@ Examples:
     groups_.declare(syntax);
     syntax.option("-o,--output", "FILE", file_, "write an .svg or .png file");
     syntax.option("--by", "AXIS", by_, "draw by epoch, step or time");
-    syntax.option("--smooth", "WEIGHT", smooth_,
-                  "draw a moving average, from 0 (none) to below 1");
+    syntax.option("--smooth", "WEIGHT", smooth_, "draw a moving average, from 0 (none) to below 1");
     syntax.flag("--log", logarithmic_, "give every power of ten the same room");
     syntax.option("--epochs", "EPOCHS", epochs_, "draw only these: A..B, both included, 0-based");
     syntax.flag("-f,--follow", follow_, "draw again when values come, until the runs have ended");
@@ -236,9 +235,8 @@ std::vector<PlottedRun> Plot::grouped(Context& context, std::vector<PlottedRun> 
     PlottedRun mean{.run = group.runs.front(), .arguments = {}, .answer = {}};
     mean.label = group.label();
     for (const store::Run& run : group.runs) {
-      const auto found = std::ranges::find(runs, run.id, [](const PlottedRun& plotted) {
-        return plotted.run.id;
-      });
+      const auto found =
+          std::ranges::find(runs, run.id, [](const PlottedRun& plotted) { return plotted.run.id; });
       answers.push_back(found->answer);
       mean.keys.push_back(run.key);
       if (run.state == store::RunState::running) mean.run.state = run.state;
@@ -403,8 +401,7 @@ bool Plot::draw(Context& context) {
 int Plot::run(Context& context) {
   check_options(context);
   const store::Catalog& catalog = context.catalog();
-  chosen_ = choose_runs(
-      context, {.words = runs_, .where = where_, .all_of_names = groups_.any()});
+  chosen_ = choose_runs(context, {.words = runs_, .where = where_, .all_of_names = groups_.any()});
   if (groups_.any()) {
     const std::string remark = lone_runs(group_runs(catalog, chosen_, groups_), groups_);
     if (!remark.empty()) context.note(remark);

@@ -52,8 +52,8 @@ std::vector<std::string> Catalog::forks_of(std::string_view key) const {
   const Lock lock(database_->mutex);
   std::vector<std::string> keys;
   const auto rows = database_->connection(
-      "SELECT run.key FROM fork JOIN run ON run.id = fork.run WHERE parent = ?1 AND NOT "
-      FLOR_IS_REMOVED("run.id") "ORDER BY run.id",
+      "SELECT run.key FROM fork JOIN run ON run.id = fork.run WHERE parent = ?1 AND "
+      "NOT " FLOR_IS_REMOVED("run.id") "ORDER BY run.id",
       key);
   while (rows->step()) keys.push_back(rows->text(0));
   return keys;
