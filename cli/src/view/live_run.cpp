@@ -63,7 +63,7 @@ std::optional<std::int64_t> planned_epochs(std::span<const store::Argument> argu
     named.push_back(&argument);
     if (argument.name == kEpochs) break;
   }
-  // Of several, one may be `warmup_epochs`.
+  // Where there are several, one of them may be `warmup_epochs`.
   if (named.size() != 1) return std::nullopt;
   const auto count = as_number(named.front()->value);
   if (!count || *count < 1 || *count < static_cast<double>(done)) return std::nullopt;
