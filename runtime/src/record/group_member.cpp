@@ -10,8 +10,7 @@
 
 namespace flor::detail {
 
-void GroupMember::begin(store::Store& store, const store::Run& run, const std::string& launch,
-                        const std::string& commit, const std::optional<store::ResumePoint>& point,
+void GroupMember::begin(store::Store& store, const store::Run& run, store::RankLaunch launch,
                         Schedule& schedule) {
   if (!ranks_) return;
   store::Catalog& catalog = store.catalog();
@@ -35,8 +34,9 @@ void GroupMember::begin(store::Store& store, const store::Run& run, const std::s
     catalog.join_launch(run.id);
     return;
   }
-  catalog.open_launch(
-      {.group = group, .launch = launch, .started_us = now_us(), .commit = commit, .point = point});
+  launch.group = group;
+  launch.started_us = now_us();
+  catalog.open_launch(launch);
 }
 
 bool GroupMember::is_called_away() {

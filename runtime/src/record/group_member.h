@@ -40,10 +40,9 @@ class GroupMember {
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
 
   /// Called when the run is in the catalog and locked. Rank 0 lets the others begin by it; they
-  /// have been let. `commit`: the sources of all ranks; `point`: where the group resumes. From then
-  /// on `schedule` stores what all ranks agree to store.
-  void begin(store::Store& store, const store::Run& run, const std::string& launch,
-             const std::string& commit, const std::optional<store::ResumePoint>& point,
+  /// have been let. `launch`: without `group` and time. From then on `schedule` stores what all
+  /// ranks agree to store.
+  void begin(store::Store& store, const store::Run& run, store::RankLaunch launch,
              Schedule& schedule);
 
   /// It is time to end, because of a signal to this process or to another rank. Asked once a step

@@ -162,12 +162,13 @@ Recorder::Recorder(Flags flags)
   if (!group_.is_first()) {
     launch = await_first_rank(*store_, *ranks, launched);
     resumed = earlier_run_of(catalog, *launch, *ranks);
+    if (!resumed) forked = fork_point_of_group(catalog, launch->group);
     run.experiment = catalog.run(launch->group).value_or(store::Run()).start.experiment;
   } else {
     flags_.name = experiment_of_fork(catalog, flags_);
     if (flags_.resume != Resume::no) resumed = run_to_resume(catalog, flags_, place.string());
     if (resumed && resumed->start.commit.empty()) flags_.git = false;  // as it was recorded
-    if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_, ranks.has_value());
+    if (!resumed && !flags_.from.empty()) forked = fork_point(*store_, flags_);
     if (!flags_.git) repository.reset();
     if (flags_.git && !repository) throw_no_repository();
     place = place_of_work(repository);
@@ -196,15 +197,19 @@ Recorder::Recorder(Flags flags)
     packing_.emplace(repository->work_tree());
   }
 
-  std::optional<store::ResumePoint> point;  // of a group
+  store::RankLaunch own{.launch = launched, .commit = run.commit};
+  const auto agreed = launch ? launch->check : std::optional<std::int64_t>();
   std::optional<Continuation> from;
   if (resumed) {
-    point = point_of_group(*store_, *resumed, launch, group_);
-    from = resume_run(*store_, *resumed,
-                      {.commit = run.commit, .at = point, .warns = group_.is_first()}, flags_);
+    own.point = point_of_group(*store_, *resumed, launch, group_);
+    from = resume_run(
+        *store_, *resumed,
+        {.commit = run.commit, .at = own.point, .agreed = agreed, .warns = group_.is_first()},
+        flags_);
   } else if (forked) {
-    from = fork_run(*store_, *forked, run, build, changed, flags_);
+    from = fork_run(*store_, *forked, run, build, changed, flags_, agreed);
   }
+  if (from && !from->check.stretch) own.check = from->check.iteration;
   run_ = from ? from->run : catalog.add_run(run, build);
   if (!resumed) {
     auto lock = store_->lock_run(run_.key);
@@ -218,7 +223,7 @@ Recorder::Recorder(Flags flags)
     if (resumed_) say(Level::result, print_resumed(run_, from->point));
     resumer_.lead(*std::move(from));
   }
-  group_.begin(*store_, run_, launched, run.commit, point, loops_.schedule());
+  group_.begin(*store_, run_, std::move(own), loops_.schedule());
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
   store_->set_patience(lock_patience.usual);

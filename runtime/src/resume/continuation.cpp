@@ -87,6 +87,20 @@ void warn_of_changes(const store::Catalog& catalog, const store::Run& run,
   }
 }
 
+CheckPlan as_rank_0(std::int64_t iteration) {
+  return {.iteration = iteration, .stretch = {}, .why_not = "rank 0 checks nothing"};
+}
+
+CheckPlan check_of_resume(const store::Store& store, const Continuation& made, const Flags& flags) {
+  if (!flags.check) return {.stretch = {}, .why_not = "--flor_check none"};
+  if (const auto& rank = made.run.start.rank) {
+    const auto begun = static_cast<std::int64_t>(store.catalog().ranks(rank->group).size());
+    if (begun < rank->world) return {.stretch = {}, .why_not = "one of the ranks had not begun"};
+  }
+  return plan_check(store, made.run, made.point, flags.check_seconds);
+}
+
+/// Several ranks check a whole epoch or none.
 CheckPlan check_of_fork(const store::Store& store, const Continuation& made, const ForkPoint& from,
                         const std::string& others, const Flags& flags) {
   const std::string parent = from.parent.key.substr(0, 8);
@@ -98,7 +112,10 @@ CheckPlan check_of_fork(const store::Store& store, const Continuation& made, con
   } else if (!made.exact) {
     check.why_not = fmt::format("run {} itself was forked or resumed with changes", parent);
   } else {
-    check = plan_check(store, made.run, made.point, flags.check_seconds, Copied::checked);
+    check = plan_check(store, from.parent, made.point, flags.check_seconds, Copied::checked);
+    if (made.run.start.rank && check.stretch) {
+      check = {.stretch = {}, .why_not = "no epoch of all ranks can be computed again in time"};
+    }
   }
   return check;
 }
@@ -146,8 +163,7 @@ Continuation resume_run(store::Store& store, const store::Run& run, const Resumi
     made.use.reset();
     return made;
   }
-  made.check = plan_check(store, made.run, made.point, flags.check_seconds);
-  if (!flags.check) made.check = {.stretch = {}, .why_not = "--flor_check none"};
+  made.check = how.agreed ? as_rank_0(*how.agreed) : check_of_resume(store, made, flags);
   const auto fork = catalog.fork(run.id);
   made.logs_outside = fork && made.point.boundary && made.point.loop.empty() &&
                       made.point.main_loop == fork->main_loop &&
@@ -157,7 +173,8 @@ Continuation resume_run(store::Store& store, const store::Run& run, const Resumi
 
 Continuation fork_run(store::Store& store, const ForkPoint& from, const store::NewRun& as,
                       const std::optional<store::RunBuild>& build,
-                      const std::vector<ChangedArgument>& changed, const Flags& flags) {
+                      const std::vector<ChangedArgument>& changed, const Flags& flags,
+                      std::optional<std::int64_t> agreed) {
   store::Catalog& catalog = store.catalog();
   const auto parent_in_use = store.use_run(from.parent.key);
   Rehearsal visits{.first = from.point.iteration, .unknown = {}};
@@ -182,7 +199,7 @@ Continuation fork_run(store::Store& store, const ForkPoint& from, const store::N
   made.forked = fmt::format(" from the end of epoch {} of run {}{}{}", from.point.epoch - 1,
                             from.parent.key.substr(0, 8), others.empty() ? "" : ", with ", others);
   made.logs_outside = true;
-  made.check = check_of_fork(store, made, from, others, flags);
+  made.check = agreed ? as_rank_0(*agreed) : check_of_fork(store, made, from, others, flags);
   return made;
 }
 

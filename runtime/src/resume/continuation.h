@@ -38,6 +38,7 @@ struct Continuation {
 struct Resuming {
   std::string commit;                    ///< of the sources; empty without git
   std::optional<store::ResumePoint> at;  ///< of all ranks; nothing: the latest of the run
+  std::optional<std::int64_t> agreed;    ///< see `fork_run`
   bool warns = true;                     ///< of changes; of several ranks the first one does
 };
 
@@ -52,9 +53,11 @@ Continuation resume_run(store::Store& store, const store::Run& run, const Resumi
                         const Flags& flags);
 
 /// Adds the run `as`, with the record of another up to a boundary. `changed`: the arguments that
-/// are not those of that run. Throws likewise.
+/// are not those of that run. `agreed`: the iteration that rank 0 checks, -1: none; nothing: this
+/// process decides. Throws likewise.
 Continuation fork_run(store::Store& store, const ForkPoint& from, const store::NewRun& as,
                       const std::optional<store::RunBuild>& build,
-                      const std::vector<ChangedArgument>& changed, const Flags& flags);
+                      const std::vector<ChangedArgument>& changed, const Flags& flags,
+                      std::optional<std::int64_t> agreed = {});
 
 }  // namespace flor::detail

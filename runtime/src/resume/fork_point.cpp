@@ -1,6 +1,7 @@
 #include "resume/fork_point.h"
 
 #include "index/catalog/resume_point.h"
+#include "ranks/ranks.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>
@@ -14,9 +15,15 @@
 namespace flor::detail {
 namespace {
 
-/// The ends of epochs at which the run can be forked, the latest first.
-std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, std::int64_t run) {
-  std::vector<store::ResumePoint> points = store::resume_points(catalog, run);
+/// The ends of epochs at which the run, with all of its ranks, can be forked, the latest first.
+std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
+                                               const store::Run& run) {
+  std::vector<std::int64_t> runs{run.id};
+  if (run.start.rank) {
+    runs.clear();
+    for (const store::Run& rank : catalog.ranks(run.start.rank->group)) runs.push_back(rank.id);
+  }
+  std::vector<store::ResumePoint> points = store::common_resume_points(catalog, runs);
   std::erase_if(points, [](const store::ResumePoint& point) {
     return !point.boundary || !point.loop.empty() || point.iteration == 0;
   });
@@ -47,6 +54,13 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog, st
 
 }  // namespace
 
+store::ResumePoint point_of_fork(const store::Fork& fork) {
+  return {.main_loop = fork.main_loop,
+          .iteration = fork.iteration,
+          .epoch = fork.epoch,
+          .boundary = true};
+}
+
 store::RunAndPlace parent_of_fork(const store::Catalog& catalog, const std::string& text) {
   return store::run_and_place(
       text, [&](std::string_view run) { return resolve_for(catalog, run, this_program()); });
@@ -69,29 +83,42 @@ std::optional<std::int64_t> epoch_of_fork(const store::Store& store,
 
 }  // namespace
 
-ForkPoint fork_point(const store::Store& store, const Flags& flags, bool is_rank) {
-  if (is_rank) {
-    throw UsageError("--flor_from: a program of several ranks cannot begin with the state of another "
-                     "run: start it without");
-  }
+void require_all_ranks(const store::Catalog& catalog, const store::Run& run) {
+  if (!run.start.rank) return;
+  const auto there = static_cast<std::int64_t>(catalog.ranks(run.start.rank->group).size());
+  if (there == run.start.rank->world) return;
+  throw NotFound(fmt::format("--flor_from: of the {} ranks of run {} only {} are in the store",
+                             run.start.rank->world, run.key.substr(0, 8), there));
+}
+
+ForkPoint fork_point(const store::Store& store, const Flags& flags) {
   const store::Catalog& catalog = store.catalog();
   (void)catalog.follow();
   store::RunAndPlace named = parent_of_fork(catalog, flags.from);
-  if (named.run.start.rank) {
-    throw UsageError(fmt::format("--flor_from: run {} is that of one of {} ranks, and such runs "
-                                 "cannot be forked: record a new run",
-                                 named.run.key.substr(0, 8), named.run.start.rank->world));
-  }
   const std::optional<std::int64_t> epoch = epoch_of_fork(store, named);
-  store::Run parent = std::move(named.run);
-  const std::vector<store::ResumePoint> points = ends_of_epochs(catalog, parent.id);
-  const auto found =
-      std::ranges::find_if(points, [&](const store::ResumePoint& point) {
-        return !epoch || point.epoch == *epoch + 1;
-      });
+  store::Run parent = run_of_this_rank(catalog, std::move(named.run), "fork");
+  require_all_ranks(catalog, parent);
+  const std::vector<store::ResumePoint> points = ends_of_epochs(catalog, parent);
+  const auto found = std::ranges::find_if(
+      points, [&](const store::ResumePoint& point) { return !epoch || point.epoch == *epoch + 1; });
   if (found == points.end()) throw_no_end(parent, epoch.value_or(0), points);
   store::ResumePoint point = *found;
   return {std::move(parent), std::move(point)};
+}
+
+std::optional<ForkPoint> fork_point_of_group(const store::Catalog& catalog, std::int64_t first) {
+  const std::optional<store::Fork> fork = catalog.fork(first);
+  if (!fork) return std::nullopt;
+  store::Run parent = run_of_this_rank(catalog, catalog.resolve(fork->parent), "fork");
+  for (store::ResumePoint& point : store::resume_points(catalog, parent.id)) {
+    if (store::is_same_place(point, point_of_fork(*fork))) {
+      return ForkPoint{std::move(parent), std::move(point)};
+    }
+  }
+  throw NotFound(
+      fmt::format("the group begins with the end of epoch {} of run {}, which this rank "
+                  "has not stored",
+                  fork->epoch - 1, parent.key.substr(0, 8)));
 }
 
 }  // namespace flor::detail

@@ -127,11 +127,20 @@ ResumePlan plan_resume_at(const store::Store& store, std::int64_t run,
   return {.point = *own, .rehearsal = find_rehearsal(store, run, *own)};
 }
 
+namespace {
+
+store::ResumePoint beginning_of(const store::Catalog& catalog, std::int64_t run) {
+  const std::optional<store::Fork> fork = catalog.fork(run);
+  return fork ? point_of_fork(*fork) : store::ResumePoint();
+}
+
+}  // namespace
+
 store::ResumePoint plan_group_resume(const store::Store& store, std::int64_t group, bool inside) {
   const std::vector<store::Run> ranks = store.catalog().ranks(group);
   const bool all =
       !ranks.empty() && static_cast<std::int64_t>(ranks.size()) == ranks.front().start.rank->world;
-  if (!all) return {};  // one of the ranks has not even begun
+  if (!all) return beginning_of(store.catalog(), group);  // one of the ranks has not even begun
   std::vector<std::int64_t> runs;
   for (const store::Run& run : ranks) runs.push_back(run.id);
   auto points = store::common_resume_points(store.catalog(), runs);

@@ -539,7 +539,8 @@ CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
   epoch INTEGER,
   boundary INTEGER,
   loop TEXT,
-  step INTEGER
+  step INTEGER,
+  checked INTEGER
 )sql",
      "STRICT"},
     kEvaluator,
@@ -625,8 +626,7 @@ constexpr LaterTable kOfQueue[] = {
 
 const std::span<const LaterTable> kLaterTables = kTables;
 const std::span<const LaterTable> kQueueTables = kOfQueue;
-const DatabaseForm kCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal",
-                                kSearched};
+const DatabaseForm kCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal", kSearched};
 const DatabaseForm kRunCatalogForm{"catalog", kApplicationId, kSchema, kTables, "journal"};
 const DatabaseForm kQueueForm{"queue", kQueueApplicationId, "", kOfQueue, "job"};
 

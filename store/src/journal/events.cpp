@@ -140,6 +140,7 @@ void fields(F& f, RankLaunch& launch) {
   f(3, launch.started_us);
   f(4, launch.commit);
   f(5, launch.point);
+  f(6, launch.check);
 }
 template <typename F>
 void fields(F& f, CheckpointKey& key) {

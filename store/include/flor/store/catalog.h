@@ -329,6 +329,9 @@ struct RankLaunch {
   std::int64_t attempt = 0;     ///< 1 for the recording, counted on when the group is resumed
   std::string commit;           ///< the sources, which rank 0 commits for all
   std::optional<ResumePoint> point = {};  ///< where all ranks continue; without `kept`
+  /// The iteration before the point that all ranks compute again to compare it; -1: none. Nothing:
+  /// each of them finds the same part of one.
+  std::optional<std::int64_t> check = {};
 };
 
 struct NewReplay {

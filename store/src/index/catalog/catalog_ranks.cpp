@@ -19,6 +19,7 @@ RankLaunch read_launch(const Query& row) {
                     .started_us = row.integer(2),
                     .attempt = row.integer(3),
                     .commit = row.text(4)};
+  if (!row.is_null(11)) launch.check = row.integer(11);
   if (row.is_null(5)) return launch;
   launch.point = ResumePoint{.main_loop = row.integer(5),
                              .iteration = row.integer(6),
@@ -48,9 +49,10 @@ void apply(Database& database, std::int64_t run, const LaunchEvent& event) {
   Connection& connection = database.connection;
   const RankLaunch& launch = event.launch;
   connection(
-      "INSERT OR REPLACE INTO rank_launch (leader, launch, started_us, attempt, version) VALUES "
-      "(?1, ?2, ?3, 1 + coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0), ?4)",
-      run, launch.launch, launch.started_us, launch.commit)
+      "INSERT OR REPLACE INTO rank_launch (leader, launch, started_us, attempt, version, checked) "
+      "VALUES (?1, ?2, ?3, 1 + coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0), "
+      "?4, ?5)",
+      run, launch.launch, launch.started_us, launch.commit, launch.check)
       ->run();
   if (launch.point) put_point(connection, run, *launch.point);
   connection(
@@ -69,7 +71,7 @@ std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   follow_others(*database_);  // who asks waits for another process
   const auto row = database_->connection(
       "SELECT leader, launch, started_us, attempt, version, main_loop, iteration, epoch, boundary, "
-      "loop, step FROM rank_launch WHERE launch = ?1 ORDER BY started_us DESC LIMIT 1",
+      "loop, step, checked FROM rank_launch WHERE launch = ?1 ORDER BY started_us DESC LIMIT 1",
       launch);
   if (!row->step()) return std::nullopt;
   return read_launch(*row);

@@ -395,6 +395,20 @@ void put_start(Connection& image, std::int64_t run, const NewRun& start,
       ->run();
   image("DELETE FROM build WHERE run = ?1", run)->run();
   if (build) insert_build(image, run, *build);
+  image("DELETE FROM rank_launch")->run();
+  image("DELETE FROM rank_run")->run();
+  if (!start.rank) return;
+  // The run of rank 0 is known by its key alone, see CopyEvent.
+  image("INSERT INTO rank_run (leader, rank, run, world, attempt) VALUES (?1, ?2, ?3, ?4, 0)",
+        start.rank->group == 0 ? run : 0, start.rank->rank, run, start.rank->world)
+      ->run();
+}
+
+std::string key_of_leader(Connection& index, const NewRun& start) {
+  if (!start.rank || start.rank->group == 0) return {};
+  const auto row = index("SELECT key FROM run WHERE id = ?1", start.rank->group);
+  if (row->step()) return row->text(0);
+  throw NotFound(fmt::format("run {} leads a group and is not there", start.rank->group));
 }
 
 /// Removes values that are not of the run's epochs before `epoch`, and what only they named.
@@ -415,12 +429,38 @@ void leave_values(Connection& image, std::int64_t epoch) {
 
 /// An empty table takes as much room as some epochs. `apply_copy` does without these.
 void drop_empty_tables(Connection& image) {
-  for (const char* table :
-       {"pack", "chunk", "decision", "recording", "gap", "resumption", "build", "recipe", "origin",
-        "journal", "apart", "strategy", "saved", "score", "restoring", "replay_question",
-        "replayed", "answer", "claimed_answer", "fetched_replay", "build_command", "output",
-        "rank_run", "rank_launch", "fetched_result", "job_result", "job", "evaluator",
-        "evaluation_log", "repository", "foreign_chunk", "label"}) {
+  for (const char* table : {"pack",
+                            "chunk",
+                            "decision",
+                            "recording",
+                            "gap",
+                            "resumption",
+                            "build",
+                            "recipe",
+                            "origin",
+                            "journal",
+                            "apart",
+                            "strategy",
+                            "saved",
+                            "score",
+                            "restoring",
+                            "replay_question",
+                            "replayed",
+                            "answer",
+                            "claimed_answer",
+                            "fetched_replay",
+                            "build_command",
+                            "output",
+                            "rank_run",
+                            "rank_launch",
+                            "fetched_result",
+                            "job_result",
+                            "job",
+                            "evaluator",
+                            "evaluation_log",
+                            "repository",
+                            "foreign_chunk",
+                            "label"}) {
     if (image(fmt::format("SELECT 1 FROM {} LIMIT 1", table))->step()) continue;
     image(fmt::format("DROP TABLE {}", table))->run();
   }
@@ -447,8 +487,7 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
                         .epoch = fork.epoch,
                         .boundary = true});
     put_start(to, run, start, build);
-    for (const char* table :
-         {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
+    for (const char* table : {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);
@@ -464,6 +503,7 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
   }
   to.execute("VACUUM");
   CopyEvent event;
+  event.leader = key_of_leader(index, start);
   event.database = compressed(to, kSmallLevel);
   event.foreign = foreign_of(index, parent);
   return event;
