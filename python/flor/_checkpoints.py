@@ -1,6 +1,6 @@
 """flor.checkpoints, and checkpoints at moments that the program chooses."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 
 from . import _engine
 
@@ -57,11 +57,22 @@ def described(found: Any) -> Optional[Checkpoint]:
     return None if found is None else Checkpoint(*found)
 
 
-def save_checkpoint(name: str = "", **scores: Union[int, float]) -> Optional[Checkpoint]:
+def save_checkpoint(name: str = "", *things: Any, objects: Optional[Mapping[str, Any]] = None,
+                    **scores: Union[int, float]) -> Optional[Checkpoint]:
     """Takes a checkpoint of all that is registered now, in addition to Flor's own. Named `name`, else s1, s2, ...;
-    `scores` are numbers to rank it by. While recording only; a replay compares the state with the recorded one."""
+    `scores` are numbers to rank it by. While recording only; a replay compares the state with the recorded one.
+
+    With `things`, or `objects` by their names, of these alone, registered or not:
+    `flor.save_checkpoint("deploy", net, objects={"words": vocabulary}, loss=0.1)`. `flor.load` puts them back."""
     numbers: Dict[str, float] = {score: float(value) for score, value in scores.items()}
-    return described(_engine.save_checkpoint(name, numbers))
+    if not things and not objects:
+        return described(_engine.save_checkpoint(name, numbers, []))
+    if not name:
+        raise _engine.UsageError("flor.save_checkpoint: a checkpoint of objects of its own needs a name")
+    from . import _slots
+    slots = [_slots.slot_of(thing) for thing in things]
+    slots += [_slots.slot_of(thing, own) for own, thing in (objects or {}).items()]
+    return described(_engine.save_checkpoint(name, numbers, slots))
 
 
 def best_checkpoint() -> Optional[Checkpoint]:

@@ -94,18 +94,6 @@ py::object described(const std::optional<Checkpoint>& checkpoint) {
                         checkpoint->address());
 }
 
-std::optional<Checkpoint> save(const std::string& name, const std::map<std::string, double>& scores) {
-  detail::Runtime* runtime = detail::runtime();
-  if (!runtime) return std::nullopt;
-  if (!runtime->own_thread()) {
-    throw UsageError("flor.save_checkpoint was called in another thread than flor.init");
-  }
-  const std::string saved =
-      detail::run_inside([&] { return runtime->save_checkpoint(name, scores); });
-  if (saved.empty()) return std::nullopt;
-  return Checkpoint{.run = runtime->run().key, .epoch = -1, .name = saved, .score = {}};
-}
-
 void bind_session(py::module_& module) {
   module.def("open", &open);
   module.def("finish", &finish);
@@ -137,11 +125,13 @@ void bind_session(py::module_& module) {
 void bind_checkpoints(py::module_& module) {
   module.def("keep", &keep);
   module.def("save_checkpoint",
-             [](const std::string& name, const std::map<std::string, double>& scores) {
-               std::optional<Checkpoint> saved;
+             [](const std::string& name, const std::map<std::string, double>& scores,
+                const py::iterable& objects) {
+               std::vector<detail::Slot> slots = slots_of(objects);
+               Checkpoint saved;
                {
                  const py::gil_scoped_release released;
-                 saved = save(name, scores);
+                 saved = detail::save_checkpoint(name, scores, std::move(slots));
                }
                return described(saved);
              });

@@ -152,6 +152,22 @@ class CheckpointsTest(Script):
         with self.assertRaises(flor.NotFound):
             self.load("t@77")
 
+    def test_a_saved_checkpoint_holds_the_objects_that_it_is_given(self):
+        self.program("""
+            import torch
+            w, words = torch.zeros(3), {"one": 1}
+            flor.checkpoints(w=w)
+            for epoch in flor.loop("epoch", 2):
+                w += 1
+                words[str(epoch)] = epoch
+                flor.save_checkpoint("deploy", w[:2].clone(), objects={"words": words}, loss=epoch)
+        """)
+        self.record("train.py", "t")
+        self.assertEqual(set(self.load("t@deploy")), {"tensor", "words"})
+        self.assertEqual(self.load("t@deploy")["tensor"].tolist(), [2.0, 2.0])
+        replayed = self.python("train.py", "--replay_flor")
+        self.assertIn("verified", replayed.stderr)
+
     def load(self, address):
         import os
         os.environ["FLOR_HOME"] = self.environment["FLOR_HOME"]

@@ -12,6 +12,7 @@
 namespace flor::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -169,6 +170,46 @@ TEST_F(Loads, SomeObjectsAreLoadedByNameAndTheOthersStay) {
   EXPECT_THAT(parts(here, "weights"), Not(IsEmpty()));
   EXPECT_EQ(parts(here, "weights"), parts(there, "weights"));
   EXPECT_NE(parts(here, "velocity"), parts(there, "velocity"));
+}
+
+TEST_F(Loads, ASavedCheckpointHoldsTheObjectsThatItIsGiven) {
+  ASSERT_EQ(load("", "deploy").status, 0);
+  const store::Run run = bench_.last_run();
+  auto deployed = exported("loaded@deploy");
+  const auto whole = exported("loaded@2");
+  ASSERT_THAT(deployed, SizeIs(2)) << "the objects of that call, and nothing else";
+  EXPECT_EQ(deployed.at("weights"), whole.at("weights"));
+  EXPECT_THAT(deployed.at("words"), HasSubstr("epoch"));
+  EXPECT_THAT(flor({"show", "loaded@deploy"}).out,
+              AllOf(HasSubstr("weights"), HasSubstr("words"), Not(HasSubstr("velocity"))));
+
+  const auto some = load(run.key + "@deploy", "some");
+  EXPECT_THAT(some.out, HasSubstr("loaded " + run.key + "@deploy"));
+  const auto all = load(run.key + "@deploy", "all");
+  EXPECT_THAT(all.out, HasSubstr("refused 3: ")) << "it is no state of the whole program";
+}
+
+TEST_F(Loads, GivenObjectsAreComparedByReplaysAndSavedOnceByResumes) {
+  ASSERT_EQ(load("", "deploy").status, 0);
+  const store::Run run = bench_.last_run();
+  const WholeRecord whole = whole_record(*bench_.store(), run.id);
+  const auto replayed = bench_.replay("loader", {"--flor_run", run.key, "--flor_probe", "train"});
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
+  const auto other = bench_.replay("loader_hindsight", {"--flor_run", run.key});
+  EXPECT_EQ(other.status, 7) << other.err;
+  EXPECT_THAT(other.err, AllOf(HasSubstr("checkpoint deploy"), HasSubstr("words")));
+
+  auto options = bench_.options();
+  options.environment["RAISE"] = "9:10:20000";  // an epoch is durable
+  const auto killed = bench_.run(
+      "loader", {"--flor", "loaded", "--flor_every", "1", "--kwargs", "how=deploy", "from="},
+      options);
+  ASSERT_NE(killed.status, 0);
+  const auto resumed = bench_.run("loader", {"--flor", "loaded", "--flor_resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(whole_record(*bench_.store(), bench_.last_run().id), whole);
+  EXPECT_THAT(bench_.damage(), IsEmpty());
 }
 
 TEST_F(Loads, WhatDoesNotFitIsNamedAndNothingChanges) {

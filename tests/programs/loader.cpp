@@ -66,6 +66,14 @@ int main(int argc, char** argv) {
       flor::log("weight", weights[k]);
     }
     show_state(epoch);
+    if (how == "deploy") {
+      std::vector<std::string> words{"in", "epoch", std::to_string(epoch)};
+#ifdef HINDSIGHT
+      words.push_back("more");
+#endif
+      flor::save_checkpoint("deploy", {{"weight", weights[0]}}, flor::named("weights", weights),
+                            flor::named("words", words));
+    }
 #ifdef HINDSIGHT
     flor::log("first", weights[0]);
     if (how == "taught") {

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <flor/session.h>
+#include <flor/state.h>
 #include <flor/store/ranking.h>
 
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace flor {
 
@@ -41,12 +45,11 @@ using store::CheckpointStrategy;
 struct MetricScore {
   /// The score of a metric, from any number.
   template <typename Number>
-    requires std::is_arithmetic_v<Number>
-  MetricScore(std::string_view metric, Number score)
+  requires std::is_arithmetic_v<Number> MetricScore(std::string_view metric, Number score)
       : name(metric), value(static_cast<double>(score)) {}
 
-    std::string_view name;  ///< of the metric
-    double value;           ///< NaN ranks worst
+  std::string_view name;  ///< of the metric
+  double value;           ///< NaN ranks worst
 };
 
 /// A stored checkpoint of a run.
@@ -60,6 +63,15 @@ struct Checkpoint {
   /// "0123456789abcdef@12" or "0123456789abcdef@s3", as `flor export` and `flor show` take it.
   std::string address() const;
 };
+
+namespace detail {
+
+std::map<std::string, double> map_of(std::initializer_list<MetricScore> scores);
+/// `name` may be empty. No `objects`: all that is registered, and the attached locals.
+Checkpoint save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
+                           std::vector<Slot> objects);
+
+}  // namespace detail
 
 /// Takes a checkpoint of all that is registered now, and of the variables that flor::with attached
 /// to the nested loop that is being executed; in addition to Flor's own checkpoints, and at any
@@ -75,6 +87,24 @@ struct Checkpoint {
 /// thread; a checkpoint that cannot be stored is reported like any other, and the training goes on.
 Checkpoint save_checkpoint(std::initializer_list<MetricScore> scores = {});
 Checkpoint save_checkpoint(std::string_view name, std::initializer_list<MetricScore> scores = {});
+
+/// The same of these objects alone, whether they are registered or not:
+///
+///   flor::save_checkpoint("weights", {{"loss", loss}}, net);
+///   flor::save_checkpoint("deploy", {}, net, flor::named("words", vocabulary));
+///
+/// They are named as by `flor::load`, which puts them back: by their order within their kind, or by
+/// `flor::named`. Refers to them only during the call.
+template <typename First, typename... Rest>
+Checkpoint save_checkpoint(std::string_view name, std::initializer_list<MetricScore> scores,
+                           First&& first, Rest&&... rest) {
+  std::vector<detail::Slot> objects;
+  objects.reserve(1 + sizeof...(rest));
+  objects.push_back(detail::slot_of(std::forward<First>(first)));
+  (objects.push_back(detail::slot_of(std::forward<Rest>(rest))), ...);
+  return detail::save_checkpoint(name, detail::map_of(scores), std::move(objects));
+}
+
 /// Adds scores that are known only later.
 void score_checkpoint(const Checkpoint& saved, std::initializer_list<MetricScore> scores);
 

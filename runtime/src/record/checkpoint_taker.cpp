@@ -47,6 +47,7 @@ void CheckpointTaker::take_entry(TakenCheckpoint whose,
 
 /// Nothing where it could not be taken.
 std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& whose,
+                                                       const Registry& objects,
                                                        const std::vector<Slot>& attached,
                                                        std::optional<store::SnapshotItem> extra) {
   using enum store::CheckpointKind;
@@ -55,7 +56,7 @@ std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& wh
     const bool inside = whose.key.kind == step || whose.key.kind == saved;
     const bool overlap = overlap_.allowed() && !inside;
     TakenSnapshot taken =
-        snapshotter_.take(parts_.registry, attached, overlap, overlap && overlap_.untouched());
+        snapshotter_.take(objects, attached, overlap, overlap && overlap_.untouched());
     prepare_buffers(taken);
     if (extra) taken.snapshot.items.push_back(*std::move(extra));
     return taken;
@@ -68,8 +69,8 @@ std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& wh
   return std::nullopt;
 }
 
-bool CheckpointTaker::take(TakenCheckpoint whose, const std::vector<Slot>& attached,
-                           const std::shared_ptr<Batch>& batch,
+bool CheckpointTaker::take(TakenCheckpoint whose, const Registry& objects,
+                           const std::vector<Slot>& attached, const std::shared_ptr<Batch>& batch,
                            std::optional<store::SnapshotItem> extra) {
   if (!whose.last_chance && !parts_.rows.health().may_try(RowWriter::Part::content)) {
     parts_.rows.miss(whose.epoch);
@@ -84,12 +85,13 @@ bool CheckpointTaker::take(TakenCheckpoint whose, const std::vector<Slot>& attac
     parts_.rows.miss(whose.epoch);
     return false;
   }
-  auto taken = snapshot(whose, attached, std::move(extra));
+  auto taken = snapshot(whose, objects, attached, std::move(extra));
   const double seconds = seconds_since(began);
   parts_.add_flor_time(seconds);
   if (!taken) return false;
-  last_bytes_ = taken->snapshot.raw_bytes();
-  parts_.ledger.taken(*batch, seconds, last_bytes_);
+  const std::uint64_t bytes = taken->snapshot.raw_bytes();
+  if (&objects == &parts_.registry) last_bytes_ = bytes;
+  parts_.ledger.taken(*batch, seconds, bytes);
   try {
     overlap_.add(std::move(*taken), [this, whose, batch, way](auto complete) {
       hand_on(whose, batch, way, std::move(complete));

@@ -37,8 +37,9 @@ class CheckpointTaker {
   };
   explicit CheckpointTaker(Parts parts) : parts_(std::move(parts)) {}
 
-  /// `extra`: one more item, beside the state. False: the epoch of the checkpoint is a gap.
-  bool take(TakenCheckpoint whose, const std::vector<Slot>& attached,
+  /// `objects`: the registered ones, or those of a saved checkpoint. `extra`: one more item, beside
+  /// the state. False: the epoch of the checkpoint is a gap.
+  bool take(TakenCheckpoint whose, const Registry& objects, const std::vector<Slot>& attached,
             const std::shared_ptr<Batch>& batch, std::optional<store::SnapshotItem> extra = {});
   /// Only the attached locals of a nested loop that begins. They may have been changed by earlier
   /// iterations, and no boundary can hold them, since there they may be out of scope.
@@ -62,7 +63,7 @@ class CheckpointTaker {
   double background_cpu() const { return parts_.priority->cpu_seconds() + overlap_.cpu_seconds(); }
 
  private:
-  std::optional<TakenSnapshot> snapshot(const TakenCheckpoint& whose,
+  std::optional<TakenSnapshot> snapshot(const TakenCheckpoint& whose, const Registry& objects,
                                         const std::vector<Slot>& attached,
                                         std::optional<store::SnapshotItem> extra);
   /// A checkpoint is complete; null: it was dropped.

@@ -256,9 +256,13 @@ void LoopRecorder::stop() {
 // ---------------------------------------------------------------------------------------------
 // Checkpoints.
 
-void LoopRecorder::take_saved(const store::CheckpointKey& key, const std::vector<Slot>& attached) {
+void LoopRecorder::take_saved(const store::CheckpointKey& key, const Registry& objects,
+                              const std::vector<Slot>& attached) {
   taker_.fence();  // the state is that of now
-  take_forced(key, attached);
+  const auto batch = schedule_.open_single();
+  taker_.take({.key = key, .epoch = epoch_of(key), .last_chance = last_chance_}, objects, attached,
+              batch);
+  schedule_.ledger().close(batch);
 }
 
 bool LoopRecorder::take_forced(const store::CheckpointKey& key, const std::vector<Slot>& attached,
@@ -274,8 +278,8 @@ bool LoopRecorder::take(const store::CheckpointKey& key, const std::vector<Slot>
                         std::optional<store::SnapshotItem> extra) {
   using enum store::CheckpointKind;
   if (key.kind == boundary || key.kind == step) steps_.taken();
-  return taker_.take({.key = key, .epoch = epoch_of(key), .last_chance = last_chance_}, attached,
-                     batch, std::move(extra));
+  return taker_.take({.key = key, .epoch = epoch_of(key), .last_chance = last_chance_},
+                     parts_.registry, attached, batch, std::move(extra));
 }
 
 std::int64_t LoopRecorder::epoch_of(const store::CheckpointKey& key) const {

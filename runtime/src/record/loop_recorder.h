@@ -76,7 +76,8 @@ class LoopRecorder {
   /// can be resumed from there.
   void take_last(const Frame* nested);
   /// A checkpoint that the program asks for.
-  void take_saved(const store::CheckpointKey& key, const std::vector<Slot>& attached);
+  void take_saved(const store::CheckpointKey& key, const Registry& objects,
+                  const std::vector<Slot>& attached);
   /// Notes decisions and costs so far.
   void put_schedule();
   /// The processor time of the background so far goes to jobs that ended. On the background thread.

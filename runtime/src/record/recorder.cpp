@@ -335,7 +335,8 @@ void Recorder::keep_checkpoints(const store::CheckpointStrategy& strategy) {
 }
 
 std::string Recorder::save_checkpoint(std::string_view name,
-                                      const std::map<std::string, double>& scores) {
+                                      const std::map<std::string, double>& scores,
+                                      std::vector<Slot> objects) {
   const VisitedPlaces::Visit here = visits_.saves.next(journal_);
   const std::string place = VisitedPlaces::text(here.place, here.ordinal);
   // On the way to where the run was interrupted it is stored already.
@@ -348,7 +349,13 @@ std::string Recorder::save_checkpoint(std::string_view name,
   saved.place = here.place;
   saved.ordinal = here.ordinal;
   saved.scores = scores;
-  loops_.take_saved(saved.key, attached_here());
+  if (objects.empty()) {
+    loops_.take_saved(saved.key, registry_, attached_here());
+  } else {
+    Registry given;
+    given.add(std::move(objects));
+    loops_.take_saved(saved.key, given, {});
+  }
   background_->post([this, saved] { storage_.enter(saved); });
   return saved.name;
 }

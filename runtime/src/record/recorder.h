@@ -41,8 +41,8 @@ class Recorder : public Runtime {
   void fence() noexcept override { loops_.taker().fence(); }
   void settle() noexcept override { loops_.taker().settle(); }
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;
-  std::string save_checkpoint(std::string_view name,
-                              const std::map<std::string, double>& scores) override;
+  std::string save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
+                              std::vector<Slot> objects) override;
   void score_checkpoint(std::string_view name,
                         const std::map<std::string, double>& scores) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;

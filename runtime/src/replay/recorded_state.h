@@ -32,6 +32,11 @@ class RecordedState {
         comparison_(comparison),
         set_threads_(set_threads) {}
 
+  /// The same of other objects than the registered ones, which must outlive it, too.
+  RecordedState of(const Registry& objects) const {
+    return {store_, record_, objects, comparison_, set_threads_};
+  }
+
   /// False if no such checkpoint is stored.
   bool restore(const store::CheckpointKey& key, const std::vector<Slot>& attached);
   /// Gives the attached locals of a loop the values that they had when it began.

@@ -336,16 +336,16 @@ bool Replayer::skips(const Frame& frame, const store::CheckpointKey& key, bool s
   const Probes::Asked asked = probes_->asked(frame);
   const store::LoopExecution* execution = record_->execution(key);
   const bool broke = execution && execution->broke;
-  const SkipDecision decision = decide({.stored = stored,
-                                        .catching_up = walk_->catching_up(),
-                                        .named = asked.named,
-                                        .changed = asked.changed,
-                                        .read = asked.read,
-                                        .leads = probes_->walks(),
-                                        .broke = broke,
-                                        .left_main = record_->main_loop_may_have_been_left_from(key),
-                                        .leaving = broke ? probes_->leaving(frame)
-                                                         : sources::Leaving::impossible});
+  const SkipDecision decision =
+      decide({.stored = stored,
+              .catching_up = walk_->catching_up(),
+              .named = asked.named,
+              .changed = asked.changed,
+              .read = asked.read,
+              .leads = probes_->walks(),
+              .broke = broke,
+              .left_main = record_->main_loop_may_have_been_left_from(key),
+              .leaving = broke ? probes_->leaving(frame) : sources::Leaving::impossible});
   if (walk_->catching_up()) return decision.skips();
   NestedCount& count = work_.nested[frame.name];
   if (decision.skips()) {
@@ -408,8 +408,8 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
                                              where, execution->iterations, begun));
   } else if (frame.cut) {
     comparison_.difference(
-        part, fmt::format("{}: the range has more than the {} iterations that were recorded",
-                          where, execution->iterations));
+        part, fmt::format("{}: the range has more than the {} iterations that were recorded", where,
+                          execution->iterations));
   }
   state_->compare_with(part, key, where, frame.settings.attached, path_.computed());
 }
@@ -424,14 +424,21 @@ void Replayer::left_nested(Frame& frame, LoopEnd how) {
 // Checkpoints that the program takes.
 
 /// Restores the state that the recorded run had when it took its checkpoint here.
-std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&) {
+std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&,
+                                      std::vector<Slot> objects) {
   const VisitedPlaces::Visit here = visits_.saves.next(journal_);
   if (!saves_) saves_ = recorded_saves();
   const auto recorded = saves_->find(VisitedPlaces::text(here.place, here.ordinal));
   if (recorded == saves_->end()) return {};
   const store::SavedCheckpoint& saved = recorded->second;
-  if (!here.suppressed) {
-    state_->compare_with(here.part, saved.key, "checkpoint " + saved.name, attached_here(), true);
+  if (here.suppressed) return saved.name;
+  const std::string where = "checkpoint " + saved.name;
+  if (objects.empty()) {
+    state_->compare_with(here.part, saved.key, where, attached_here(), true);
+  } else {
+    Registry given;
+    given.add(std::move(objects));
+    state_->of(given).compare_with(here.part, saved.key, where, {}, true);
   }
   return saved.name;
 }

@@ -1,5 +1,6 @@
 // Replaying: turns the events of a program's loops into calls of those who decide which epochs are
-// visited (SegmentWalk), which loops are skipped (skip.h), and whether the results equal the record.
+// visited (SegmentWalk), which loops are skipped (skip.h), and whether the results equal the
+// record.
 #pragma once
 
 #include "replay/epoch_path.h"
@@ -64,8 +65,8 @@ class Replayer : public Runtime, private WalkHost {
     return arguments_.value(name, fallback);
   }
   void note_argument(const store::Argument&) override {}
-  std::string save_checkpoint(std::string_view name,
-                              const std::map<std::string, double>& scores) override;
+  std::string save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
+                              std::vector<Slot> objects) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
   ExitStatus finish(bool failed, std::string_view message) noexcept override;
   void abandon(std::string_view) noexcept override {}
@@ -125,7 +126,7 @@ class Replayer : public Runtime, private WalkHost {
   std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // once they are needed
   std::optional<Background::Hurry> hurry_;
 
-  EpochPath path_;  // of the iteration that is being executed
+  EpochPath path_;             // of the iteration that is being executed
   bool section_ours_ = false;  // values logged now, outside the loops, are kept
   bool interrupted_told_ = false;
   WorkDone work_;

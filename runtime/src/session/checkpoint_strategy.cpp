@@ -12,12 +12,6 @@ namespace {
 
 using detail::Runtime;
 
-std::map<std::string, double> map_of(std::initializer_list<MetricScore> scores) {
-  std::map<std::string, double> map;
-  for (const MetricScore& score : scores) map[std::string(score.name)] = score.value;
-  return map;
-}
-
 void check_name(std::string_view name) {
   const auto is = [](int (*kind)(int)) {
     return [kind](char c) { return kind(static_cast<unsigned char>(c)) != 0; };
@@ -35,20 +29,6 @@ void check_name(std::string_view name) {
     throw UsageError(fmt::format(
         "save_checkpoint: names like '{}' are those of checkpoints without a name", name));
   }
-}
-
-Checkpoint save(std::string_view name, std::initializer_list<MetricScore> scores) {
-  Runtime* session = detail::runtime();
-  if (!session) return {};
-  if (!session->own_thread()) {
-    throw UsageError(
-        "save_checkpoint was called in another thread than flor::init: call it where the loops "
-        "are");
-  }
-  Checkpoint saved;
-  saved.name = detail::run_inside([&] { return session->save_checkpoint(name, map_of(scores)); });
-  if (!saved.name.empty()) saved.run = session->run().key;
-  return saved;
 }
 
 std::optional<Checkpoint> find(bool best) {
@@ -72,18 +52,46 @@ std::string Checkpoint::address() const {
   return name.empty() ? fmt::format("{}@{}", run, epoch) : fmt::format("{}@{}", run, name);
 }
 
-Checkpoint save_checkpoint(std::initializer_list<MetricScore> scores) { return save({}, scores); }
+namespace detail {
+
+std::map<std::string, double> map_of(std::initializer_list<MetricScore> scores) {
+  std::map<std::string, double> map;
+  for (const MetricScore& score : scores) map[std::string(score.name)] = score.value;
+  return map;
+}
+
+Checkpoint save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
+                           std::vector<Slot> objects) {
+  if (!name.empty()) check_name(name);
+  Runtime* session = runtime();
+  if (!session) return {};
+  if (!session->own_thread()) {
+    throw UsageError(
+        "save_checkpoint was called in another thread than flor::init: call it where the loops "
+        "are");
+  }
+  Checkpoint saved;
+  saved.name =
+      run_inside([&] { return session->save_checkpoint(name, scores, std::move(objects)); });
+  if (!saved.name.empty()) saved.run = session->run().key;
+  return saved;
+}
+
+}  // namespace detail
+
+Checkpoint save_checkpoint(std::initializer_list<MetricScore> scores) {
+  return detail::save_checkpoint({}, detail::map_of(scores), {});
+}
 
 Checkpoint save_checkpoint(std::string_view name, std::initializer_list<MetricScore> scores) {
   if (name.empty()) throw UsageError("save_checkpoint: the name is empty");
-  check_name(name);
-  return save(name, scores);
+  return detail::save_checkpoint(name, detail::map_of(scores), {});
 }
 
 void score_checkpoint(const Checkpoint& saved, std::initializer_list<MetricScore> scores) {
   Runtime* session = detail::runtime();
   if (!session || saved.name.empty() || !session->own_thread()) return;
-  session->score_checkpoint(saved.name, map_of(scores));
+  session->score_checkpoint(saved.name, detail::map_of(scores));
 }
 
 std::optional<Checkpoint> best_checkpoint() { return find(true); }

@@ -131,9 +131,11 @@ class Runtime {
 
   // Retention, see <flor/checkpoint_strategy.h>.
   virtual void keep_checkpoints(const store::CheckpointStrategy&) {}
-  /// Takes a checkpoint here; returns its name, empty if there is none. `name` may be empty.
+  /// Takes a checkpoint here; returns its name, empty if there is none. `name` may be empty. No
+  /// `objects`: of all that is registered.
   virtual std::string save_checkpoint(std::string_view name,
-                                      const std::map<std::string, double>& scores) = 0;
+                                      const std::map<std::string, double>& scores,
+                                      std::vector<Slot> objects) = 0;
   virtual void score_checkpoint(std::string_view, const std::map<std::string, double>&) {}
   /// The best stored checkpoint, or the newest.
   virtual std::optional<store::FoundCheckpoint> find_checkpoint(bool best) = 0;
