@@ -21,7 +21,7 @@ class DetailsTab {
         ['stale', build && build.remark && `the program ${build.remark}`]])),
       run.group.length > 1 ? section('Ranks', table('ranks', [
         {title: 'rank', number: true, cell: (each) => each.rank},
-        {title: 'run', cell: (each) => h('a', {href: isReport ? null : `#/run/${each.id}`}, each.id.slice(0, 8))},
+        {title: 'run', cell: (each) => runLink(each.id)},
         {title: 'status', cell: (each) => state(each.status)}], run.group)) : null,
       run.resumptions.length ? section('Resumed', table('resumptions', [
         {title: 'when', cell: (each) => ago(each.resumed)},
@@ -52,6 +52,17 @@ class JobsTab extends JobsTable {
   constructor(run) {
     super(run.id);
   }
+}
+
+/// A report has one run: there is nothing that a link could lead to.
+function runLink(id, place = '') {
+  return h('a', {href: isReport ? null : `#/run/${id}`}, h('code', {}, id.slice(0, 8) + place));
+}
+
+function someForks(ids) {
+  const most = 5;
+  const links = ids.slice(-most).flatMap((id, i) => (i ? [' ', runLink(id)] : [runLink(id)]));
+  return ids.length > most ? ['… ', ...links] : links;
 }
 
 const runTabs = [
@@ -102,6 +113,8 @@ class RunView {
         h('li', {}, plural(run.epochs, 'epoch')),
         h('li', {}, `${plural(run.checkpoints, 'checkpoint')}, ${bytes(run.stored_bytes)} of ${bytes(run.raw_bytes)}`),
         run.commit ? h('li', {title: run.commit}, 'commit ', h('code', {}, run.commit.slice(0, 8))) : null,
+        run.forked_from ? h('li', {}, 'forked from ', runLink(run.forked_from.run, `@${run.forked_from.epoch}`)) : null,
+        run.forks.length ? h('li', {}, `${plural(run.forks.length, 'fork')}: `, someForks(run.forks)) : null,
         run.tags.length ? h('li', {}, 'tags ', h('strong', {}, run.tags.join(' '))) : null,
         run.ranks > 1 ? h('li', {}, `rank ${run.rank} of ${run.ranks}`) : null,
         run.origin.kind === 'recorded' ? null : h('li', {}, `${run.origin.kind} from `, h('code', {}, run.origin.from), ' ', ago(run.origin.since))),
