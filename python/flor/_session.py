@@ -2,7 +2,9 @@
 
 import os
 import pathlib
+import signal
 import sys
+import threading
 from typing import Any, Dict, Iterable, List, MutableSequence, Optional, TypeVar, Union, overload
 
 from . import _engine
@@ -35,7 +37,11 @@ class Session:
 
     def finish(self) -> None:
         """Ends the session now: everything is durable when this returns."""
+        recorded = _engine.mode() == "record"
         _engine.finish()
+        in_main = threading.current_thread() is threading.main_thread()
+        if recorded and in_main and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            _put_back_ctrl_c()
 
     def __enter__(self) -> "Session":
         return self
@@ -95,9 +101,12 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
     by_flag = any(_is_flor_flag(word) for word in own) or not given
     by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # `flor replay` says what is to be done
     words = [*before, *own] if by_flag else [*before, *given, *own]
+    let = _let_flor_see_ctrl_c()
     try:
         rest = _engine.open(words, _host().file)
     except _engine.Error as error:
+        if let:
+            _put_back_ctrl_c()
         if not by_flag:
             raise
         _host().flush()
@@ -106,7 +115,26 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
     arguments[1:] = rest[len(before):]
     if _engine.active():
         _host().watch_for_failure()
+    if let and _engine.mode() != "record":
+        _put_back_ctrl_c()
     return Session()
+
+
+def _let_flor_see_ctrl_c() -> bool:
+    """A recording takes a checkpoint at Ctrl-C, as at SIGTERM. Where there is a prompt, or a handler of the program's
+    own, that stays."""
+    if hasattr(sys, "ps1") or sys.flags.interactive or "ipykernel" in sys.modules:
+        return False
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return False
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return True
+
+
+def _put_back_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_helper() -> bool:

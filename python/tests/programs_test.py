@@ -1,5 +1,6 @@
 """Whole trainings: recorded, asked afterwards, replayed by workers, killed and resumed; all bit for bit."""
 
+import signal
 import unittest
 
 from workbench import Workbench
@@ -153,15 +154,18 @@ class ResumeTest(Workbench):
                     "            seen = globals().setdefault('seen', [])\n"
                     "            seen.append(1)\n"
                     "            if len(seen) == 2:\n"
-                    "                os.kill(os.getpid(), signal.SIGTERM)\n")]
+                    "                os.kill(os.getpid(), getattr(signal, os.environ['PREEMPT']))\n")]
         self.copy("trainer.py", raising, to="raising.py")
-        self.environment["PREEMPT"] = "1"
-        stopped = self.python("raising.py", "--flor", "t", "--flor_every", "1", *arguments, status=75)
-        self.assertIn("preempted", stopped.stderr)
-        del self.environment["PREEMPT"]
-        resumed = self.python("raising.py", "--flor", "t", "--flor_every", "1", "--flor_resume")
-        self.assertEqual(self.final(resumed), self.final(whole))
-        self.assertEqual(self.values("loss", "t"), self.values("loss", "whole"))
+        for name, status, said in (("SIGTERM", 75, "preempted"), ("SIGINT", -signal.SIGINT, "interrupted by Ctrl-C")):
+            with self.subTest(name):
+                self.environment["PREEMPT"] = name
+                stopped = self.python("raising.py", "--flor", "t", "--flor_every", "1", *arguments, status=status)
+                self.assertIn(said, stopped.stderr)
+                self.assertNotIn("KeyboardInterrupt", stopped.stderr)
+                del self.environment["PREEMPT"]
+                resumed = self.python("raising.py", "--flor", "t", "--flor_every", "1", "--flor_resume")
+                self.assertEqual(self.final(resumed), self.final(whole))
+                self.assertEqual(self.values("loss", "t"), self.values("loss", "whole"))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 
 #include <flor/store/store.h>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -59,9 +59,24 @@ Store::Impl::Impl(const Paths& home, OpenMode open_mode, Filesystem& filesystem,
 }
 Store::Impl::~Impl() = default;
 
+namespace {
+
+void require_directory(const std::filesystem::path& home) {
+  std::error_code error;
+  const auto own = std::filesystem::symlink_status(home, error);
+  if (!std::filesystem::exists(own) || std::filesystem::is_directory(home, error)) return;
+  const bool leads_nowhere = std::filesystem::is_symlink(own) && !std::filesystem::exists(home, error);
+  throw UsageError(fmt::format("{} is {}, and a store needs a directory: set FLOR_HOME to another one",
+                               home.string(),
+                               leads_nowhere ? "a link to something that is not there" : "a file"));
+}
+
+}  // namespace
+
 std::shared_ptr<Store> Store::Impl::open(const std::filesystem::path& home, OpenMode mode,
                                          Filesystem& filesystem) {
   Paths paths{std::filesystem::absolute(home).lexically_normal()};
+  require_directory(paths.home);
   std::string no_place;
   if (std::error_code error; !std::filesystem::exists(snapshot_mark(paths), error)) {
     paths = with_own_index(std::move(paths), mode == OpenMode::create, filesystem, no_place);

@@ -118,6 +118,9 @@ TEST_F(DuTest, ListsExperimentsRunsAndTheItemsOfARun) {
   EXPECT_EQ(items["items"][0]["shared_bytes"], 0);
   EXPECT_THAT(flor({"du"}).out, HasSubstr("unreferenced\n"));
   EXPECT_THAT(flor({"du", "linear"}).out, HasSubstr("model/weight"));
+  for (const Json& item : items["items"]) {
+    EXPECT_NE(item["item"].get<std::string>().front(), '@') << "a name that means nothing to people";
+  }
 }
 
 class ExportTest : public CliTest {};

@@ -178,7 +178,7 @@ class Outages : public ::testing::Test {
     const auto shown = run_process({FLOR_CLI, "show", left.run.key}, bench_.options());
     EXPECT_EQ(shown.status, 0) << shown.err;
     for (const store::Gap& gap : left.gaps) {
-      EXPECT_THAT(shown.out, HasSubstr(store::print_gaps(std::span(&gap, 1)) + ": " + gap.why));
+      EXPECT_THAT(shown.out, HasSubstr(store::print_gaps(std::span(&gap, 1)) + ": " + gap.why.text()));
     }
     if (!left.gaps.empty()) {
       EXPECT_THAT(shown.out, HasSubstr("finished, " + left.run.degraded));
@@ -229,7 +229,7 @@ TEST_F(Outages, ADiskThatIsFullForAWhileLeavesAGapThatIsNamedAndNoMore) {
   EXPECT_EQ(left.run.state, store::RunState::finished);
   EXPECT_THAT(left.run.degraded, ::testing::StartsWith("epochs 10.."));
   EXPECT_LE(left.gaps.at(0).last, 16) << left.run.degraded;
-  EXPECT_THAT(left.gaps.at(0).why, HasSubstr("o space left"));
+  EXPECT_THAT(left.gaps.at(0).why.text(), HasSubstr("o space left"));
   const auto said = lines_with(result.err, {"flor: "});
   EXPECT_EQ(said.size(), 4u) << "the run, it begins, it ends, and what is missing: " << result.err;
   EXPECT_THAT(result.err, HasSubstr("CANNOT BE STORED NOW: "));

@@ -127,6 +127,21 @@ TEST_F(JournalTest, AJournalThatIsGoneIsNamed) {
   EXPECT_THAT(damage(*store), HasSubstr("is missing: the catalog alone has what it said"));
 }
 
+TEST_F(JournalTest, ACopyThatIsGoneIsCountedAndMadeAgain) {
+  const std::string key = add_run_with_arguments(*open(), 50).key;
+  const fs::path copy = copy_path(find_journals(Paths{home()}, key).at(0).path);
+  const std::string before = testing::content_of(copy);
+  EXPECT_THAT(check(*open(), false).remarks, ::testing::IsEmpty());
+  fs::remove(copy);
+  EXPECT_EQ(damage(*open()), "");
+  EXPECT_THAT(
+      check(*open(), false).remarks,
+      ::testing::ElementsAre(HasSubstr("a journal is without a copy: `flor fsck --repair`")));
+  EXPECT_EQ(repair(*open()).rewritten, 1);
+  EXPECT_EQ(testing::content_of(copy), before);
+  EXPECT_THAT(check(*open(), false).remarks, ::testing::IsEmpty());
+}
+
 /// The disk kept later sectors of a journal than the first, before any promise was made.
 class LostBeginningTest : public JournalTest {
  protected:

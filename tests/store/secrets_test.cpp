@@ -9,6 +9,7 @@
 #include "maintain/collect.h"
 #include "maintain/repair.h"
 #include "store_fixture.h"
+#include "support/content.h"
 
 #include <flor/store/secrets.h>
 
@@ -24,6 +25,7 @@
 namespace flor::store {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -416,6 +418,41 @@ TEST(RecordedCommands, MaskTheSpellingsThatWereMissed) {
                   R"(sh -c "./t --password *** --lr 1")"));
 }
 
+TEST(RecordedCommands, MaskThePasswordOfAUserAndKeysOfQueries) {
+  const Words words = {"./train",
+                       "-u",
+                       "ada:hunter2",
+                       "--user=ada:hunter2",
+                       "--login",
+                       "ada@h.org:hunter2",
+                       "--proxy-user",
+                       "a:b:hunter2",
+                       "https://h/x?key=hunter2hunter2hunter2&n=1",
+                       "--gh-pat",
+                       "hunter2",
+                       "--otp=123456",
+                       "--seed-phrase",
+                       "hunter2 hunter2",
+                       "--passwort=hunter2",
+                       "PHPSESSIONID=hunter2",
+                       "curl -u ada:hunter2 h"};
+  EXPECT_THAT(RecordedCommand(words).words(),
+              ElementsAre("./train", "-u", "ada:***", "--user=ada:***", "--login", "ada@h.org:***",
+                          "--proxy-user", "a:***", "https://h/x?key=***&n=1", "--gh-pat", "***",
+                          "--otp=***", "--seed-phrase", "***", "--passwort=***", "PHPSESSIONID=***",
+                          "curl -u ada:*** h"));
+  const Words others = {"./train",      "-u",
+                        "train.py",     "--user",
+                        "1000:1000",    "-u",
+                        "http://h:80",  "--pat",
+                        "*.py",         "https://h/?key=name",
+                        "--phrase",     "two words",
+                        "session_id=3", "-p",
+                        "8080",         "--user",
+                        "ada",          "key=0123456789abcdef0123"};
+  EXPECT_EQ(RecordedCommand(others).words(), others);
+}
+
 /// Of this thread, which other processes do not slow down.
 double processor_seconds() {
   timespec now{};
@@ -464,6 +501,15 @@ TEST_F(MaskingTest, NothingThatEntersACatalogHasASecret) {
   EXPECT_EQ(catalog.replays(run.id).at(0).start.command.words().back(), "--token=***");
   EXPECT_EQ(catalog.build_command("/r", "/p"), std::nullopt);
   EXPECT_EQ(catalog.build_command("/r", "/q"), "make");
+  constexpr std::string_view kWhy = "cannot connect to postgres://u:hunter2@h with token=hunter2";
+  const std::string without = "cannot connect to postgres://u:***@h with token=***";
+  catalog.doubt_replay(catalog.replays(run.id).at(0).id, kWhy);
+  catalog.put_gaps(run.id, std::vector<Gap>{{.first = 1, .last = 2, .why = kWhy}});
+  EXPECT_EQ(catalog.gaps(run.id).at(0).why.text(), without);
+  catalog.interrupt_run(run.id, kWhy);
+  EXPECT_EQ(catalog.run(run.id)->message, without);
+  catalog.finish_run(run.id, 1, true, kWhy);
+  EXPECT_EQ(catalog.run(run.id)->message, without);
   Database& database = *store->impl().database;
   const RunOrigin origin{RunOrigin::Kind::fetched, "file:///bucket", 1};
   {
@@ -478,7 +524,8 @@ TEST_F(MaskingTest, NothingThatEntersACatalogHasASecret) {
   EXPECT_THAT(journals.text, HasSubstr("--token=***"));
   EXPECT_EQ(journals.kinds,
             (std::set{EventKind::writer, EventKind::run, EventKind::argument, EventKind::replay,
-                      EventKind::build_command, EventKind::copy, EventKind::merge}));
+                      EventKind::build_command, EventKind::copy, EventKind::merge, EventKind::doubt,
+                      EventKind::gaps, EventKind::interrupt, EventKind::end}));
 }
 
 /// The search finds what is packed, in an image and in a value.
@@ -503,7 +550,7 @@ TEST_F(MaskingTest, ASecretInAJournalIsFoundHoweverItIsPacked) {
 }
 
 mode_t mode_of(const std::filesystem::path& path) {
-  struct stat status{};
+  struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
@@ -577,6 +624,20 @@ class HomeModesTest : public ::testing::TestWithParam<mode_t> {
     }
   }
 };
+
+TEST(HomeTest, ThatIsNoDirectoryIsRefusedWithWhatItIs) {
+  const flor::testing::TemporaryDirectory directory;
+  const auto file = directory.path() / "file", link = directory.path() / "link";
+  std::ofstream(file) << "x";
+  std::filesystem::create_symlink(directory.path() / "gone", link);
+  for (const OpenMode mode : {OpenMode::read_only, OpenMode::existing, OpenMode::create}) {
+    for (const auto& [home, is] : {std::pair(file, "is a file"), std::pair(link, "is a link to")}) {
+      EXPECT_THAT([&] { Store::open(home, mode); },
+                  ::testing::ThrowsMessage<UsageError>(AllOf(HasSubstr(is), HasSubstr("FLOR_HOME"))));
+    }
+  }
+  EXPECT_EQ(testing::content_of(file), "x");
+}
 
 TEST_P(HomeModesTest, AHomeIsForItsUserAloneWhateverTheUmask) {
   const Umask umask(GetParam());

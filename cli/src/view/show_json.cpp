@@ -157,7 +157,7 @@ Json show_run_json(const ShownRun& shown) {
     return {{"first_epoch", gap.first},
             {"last_epoch", gap.last},
             {"values_lost", gap.values},
-            {"why", gap.why}};
+            {"why", gap.why.text()}};
   });
   Json& stored = run["stored_checkpoints"];
   stored =

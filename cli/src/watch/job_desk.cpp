@@ -2,6 +2,8 @@
 
 #include "output/terminal_text.h"
 
+#include <flor/store/secrets.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,6 +58,7 @@ void JobDesk::forget(const store::Lease& lease) {
 }
 
 void JobDesk::end(Verdict verdict, std::string path) {
+  if (!verdict.good) verdict.text = store::masked(verdict.text);
   const bool last = verdict.job.attempt >= terms_.retries.attempts;
   const auto kind = verdict.good ? JobEvent::Kind::done
                     : last       ? JobEvent::Kind::dead
@@ -96,8 +99,7 @@ bool JobDesk::is_due(const Moment& at, const std::vector<Demand>& demands, bool 
          at.now >= next_lease(at, demands);
 }
 
-JobDesk::Time JobDesk::due(const Moment& at, const std::vector<Demand>& demands,
-                           bool holds) const {
+JobDesk::Time JobDesk::due(const Moment& at, const std::vector<Demand>& demands, bool holds) const {
   const Time sync = accepted_.due();
   if (exchanging_) return sync;
   if (fails()) return std::min(sync, pause_.next());
@@ -120,8 +122,8 @@ JobDesk::Time JobDesk::next_lease(const Moment& at, const std::vector<Demand>& d
   // may hide the time of a job for another group.
   if (*next_us_ < asked_.unix_us) return asked_.now + kHidden;
   // Not a moment too early.
-  return at.now + std::chrono::microseconds(std::max<std::int64_t>(
-                      *next_us_ + 1000 - at.unix_us, 0));
+  return at.now +
+         std::chrono::microseconds(std::max<std::int64_t>(*next_us_ + 1000 - at.unix_us, 0));
 }
 
 const store::JobOrders& JobDesk::begin(const Moment& at, const std::vector<store::Lease>& held,

@@ -8,6 +8,7 @@
 #include "verdict/conclusion.h"
 
 #include <flor/store/digest.h>
+#include <flor/store/secrets.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -503,10 +504,10 @@ store::ReplayResult Replayer::make_result(bool failed, std::string_view message)
   const std::string& failure = parts_->failure();
   if (failed) {
     result.verdict = store::Verdict::failed;
-    result.first_difference = message;
+    result.first_difference = store::masked(message);
   } else if (!failure.empty()) {
     result.verdict = store::Verdict::failed;
-    result.first_difference = failure;
+    result.first_difference = store::masked(failure);
     say(Level::error, fmt::format("the replay's values could not be kept: {}", failure));
   }
   return result;

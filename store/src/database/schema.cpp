@@ -539,8 +539,12 @@ CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
   epoch INTEGER,
   boundary INTEGER,
   loop TEXT,
-  step INTEGER,
-  checked INTEGER
+  step INTEGER
+)sql",
+     "STRICT"},
+    {"rank_check", R"sql(
+  leader INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+  iteration INTEGER NOT NULL
 )sql",
      "STRICT"},
     kEvaluator,

@@ -187,11 +187,11 @@ struct EndEvent {
   static constexpr auto kKind = EventKind::end;
   std::int64_t finished_us = 0;
   bool failed = false;
-  std::string message;
+  RecordedText message;
 };
 struct InterruptEvent {
   static constexpr auto kKind = EventKind::interrupt;
-  std::string message;
+  RecordedText message;
 };
 struct ReopenEvent {
   static constexpr auto kKind = EventKind::reopen;
@@ -260,7 +260,7 @@ struct VerifyEvent {
 struct DoubtEvent {
   static constexpr auto kKind = EventKind::doubt;
   std::string replay;
-  std::string why;
+  RecordedText why;
 };
 
 /// Files that recordings of a program have written in its repository.

@@ -41,7 +41,8 @@ inline constexpr std::size_t kFieldHeaderBytes = 8;
 /// A type with fields of its own.
 template <typename T>
 concept Structured = std::is_class_v<T> && !std::same_as<T, std::string> &&
-                     !std::same_as<T, Digest> && !std::same_as<T, RecordedCommand>;
+                     !std::same_as<T, Digest> && !std::same_as<T, RecordedCommand> &&
+                     !std::same_as<T, RecordedText>;
 
 class FieldWriter {
  public:
@@ -76,6 +77,9 @@ class FieldWriter {
   }
   void operator()(std::uint16_t number, const RecordedCommand& value) {
     list(number, value.words());
+  }
+  void operator()(std::uint16_t number, const RecordedText& value) {
+    (*this)(number, value.text());
   }
   template <typename T>
   void operator()(std::uint16_t number, const std::vector<T>& value) {
@@ -197,6 +201,11 @@ class FieldReader {
     std::vector<std::string> words;
     list(number, words);
     if (!words.empty()) value = RecordedCommand(words);
+  }
+  void operator()(std::uint16_t number, RecordedText& value) const {
+    std::string text;
+    (*this)(number, text);
+    value = RecordedText(text);
   }
   template <typename T>
   void operator()(std::uint16_t number, std::vector<T>& value) const {

@@ -263,7 +263,15 @@ class Checker {
     return absent;
   }
 
+  bool is_without_copy(const std::filesystem::path& journal) const {
+    std::error_code error;
+    return !std::filesystem::exists(copy_path(journal), error) && !error &&
+           std::filesystem::exists(journal, error) && !is_written(database_.files, journal) &&
+           !has_no_beginning(database_.files, journal);
+  }
+
   void check_journals() {
+    std::int64_t without_copy = 0;
     for (const std::string& run : find_runs(database_.paths)) {
       for (const FoundJournal& found : find_journals(database_.paths, run)) {
         try {
@@ -282,7 +290,13 @@ class Checker {
         for (const std::string& line : damage_of_copy(database_.files, found.path)) {
           add(Finding::Kind::journal, line);
         }
+        without_copy += is_without_copy(found.path);
       }
+    }
+    if (without_copy > 0) {
+      report_.remarks.push_back(fmt::format(
+          "{} without a copy: `flor fsck --repair` makes it",
+          without_copy == 1 ? "a journal is" : fmt::format("{} journals are", without_copy)));
     }
     std::vector<std::string> damage;
     LogPositions all;

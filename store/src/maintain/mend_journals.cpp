@@ -186,10 +186,13 @@ class JournalMender {
     return position;
   }
 
-  /// Mends the copy of a sound journal.
+  /// Mends the copy of a sound journal, or makes the one that is missing.
   void mend_copy(const fs::path& journal) {
+    std::error_code error;
+    const bool is_there = fs::exists(copy_path(journal), error) || error;
     if (is_written(database_.files, journal)) return;
-    if (damage_of_copy(database_.files, journal).empty()) return;
+    if (is_there && damage_of_copy(database_.files, journal).empty()) return;
+    if (!is_there && has_no_beginning(database_.files, journal)) return;
     try {
       write_copy(database_.files, journal);
       ++report_.rewritten;

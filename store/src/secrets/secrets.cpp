@@ -64,40 +64,46 @@ ExtraNames& extra_names() {
 }
 
 /// The values of these are always secrets.
-constexpr std::array<std::string_view, 11> kAlways = {
-    "password",      "passwd", "passphrase", "passcode", "secret", "secrets",
-    "authorization", "cookie", "apikey",     "apikeys",  "cookies"};
-constexpr std::array<std::string_view, 13> kAlwaysEnding = {
-    "password",  "passwords",  "passwd",    "passphrase", "apikey",      "authkey",     "accesskey",
-    "secretkey", "privatekey", "authtoken", "apitoken",   "accesstoken", "clientsecret"};
+constexpr std::array<std::string_view, 19> kAlways = {
+    "password", "passwd",   "passphrase", "passcode",   "secret",    "secrets", "authorization",
+    "cookie",   "cookies",  "apikey",     "apikeys",    "sessionid", "otp",     "mnemonic",
+    "passwort", "kennwort", "contrasena", "wachtwoord", "motdepasse"};
+/// A "pat" of these is a personal access token; others are patterns.
+constexpr std::array<std::string_view, 8> kHosts = {"gh",    "github", "gitlab",    "git",
+                                                    "azure", "ado",    "bitbucket", "devops"};
+constexpr std::array<std::string_view, 15> kAlwaysEnding = {
+    "sessionid",  "sessid",    "password", "passwords",   "passwd",
+    "passphrase", "apikey",    "authkey",  "accesskey",   "secretkey",
+    "privatekey", "authtoken", "apitoken", "accesstoken", "clientsecret"};
 /// A "pass" and a "pwd" of these are words to be let in by; others are passes over data.
 constexpr std::array<std::string_view, 22> kAccounts = {
-    "db",    "database", "user", "smtp",  "imap",  "redis", "mysql", "postgres", "pg",
-    "mongo", "ftp",      "ssh",  "root",  "admin", "login", "proxy", "http",     "https",
-    "basic", "sudo",     "vault", "rabbitmq"};
+    "db",   "database", "user",  "smtp", "imap",  "redis",   "mysql", "postgres",
+    "pg",   "mongo",    "ftp",   "ssh",  "root",  "admin",   "login", "proxy",
+    "http", "https",    "basic", "sudo", "vault", "rabbitmq"};
 /// A "key" of these opens something; others sort, or are looked up.
 constexpr std::array<std::string_view, 46> kLocks = {
-    "api",     "access",  "private", "secret",   "auth",    "encryption", "signing",   "account",
-    "storage", "master",  "service", "ssh",      "deploy",  "wandb",      "openai",    "anthropic",
-    "aws",     "shared",  "license", "webhook",  "client",  "rsa",        "gpg",       "pgp",
-    "hmac",    "jwt",     "hf",      "azure",    "gcp",     "google",     "neptune",   "comet",
-    "mlflow",  "clearml", "kaggle",  "sendgrid", "stripe",  "gemini",     "groq",      "mistral",
-    "cohere",  "host",    "tls",     "ssl",      "subscription",          "app"};
+    "api",      "access",    "private",      "secret",  "auth",    "encryption", "signing",
+    "account",  "storage",   "master",       "service", "ssh",     "deploy",     "wandb",
+    "openai",   "anthropic", "aws",          "shared",  "license", "webhook",    "client",
+    "rsa",      "gpg",       "pgp",          "hmac",    "jwt",     "hf",         "azure",
+    "gcp",      "google",    "neptune",      "comet",   "mlflow",  "clearml",    "kaggle",
+    "sendgrid", "stripe",    "gemini",       "groq",    "mistral", "cohere",     "host",
+    "tls",      "ssl",       "subscription", "app"};
 /// Tokens of texts, which models are trained on.
 constexpr std::array<std::string_view, 62> kTextTokens = {
-    "eos",     "bos",     "pad",      "unk",      "mask",     "sep",         "cls",
-    "special", "stop",    "start",    "end",      "begin",    "image",       "audio",
-    "video",   "max",     "min",      "num",      "n",        "per",         "first",
-    "last",    "next",    "new",      "prev",     "previous", "each",        "every",
-    "class",   "register", "prompt",  "text",     "word",     "sub",         "null",
-    "blank",   "sot",     "eot",      "sos",      "fim",      "think",       "extra",
-    "oov",     "placeholder", "newline", "space", "separator", "padding",    "unknown",
-    "masked",  "trigger", "target",   "source",   "input",    "output",      "control",
-    "instance", "initializer", "modifier", "concept", "by",   "visual"};
+    "eos",      "bos",         "pad",      "unk",     "mask",      "sep",     "cls",
+    "special",  "stop",        "start",    "end",     "begin",     "image",   "audio",
+    "video",    "max",         "min",      "num",     "n",         "per",     "first",
+    "last",     "next",        "new",      "prev",    "previous",  "each",    "every",
+    "class",    "register",    "prompt",   "text",    "word",      "sub",     "null",
+    "blank",    "sot",         "eot",      "sos",     "fim",       "think",   "extra",
+    "oov",      "placeholder", "newline",  "space",   "separator", "padding", "unknown",
+    "masked",   "trigger",     "target",   "source",  "input",     "output",  "control",
+    "instance", "initializer", "modifier", "concept", "by",        "visual"};
 /// Options with these beginnings say how a secret is obtained.
-constexpr std::array<std::string_view, 13> kNoValue = {"no",   "use",  "with",    "without", "ask",
-                                                       "has",  "show", "require", "enable",  "skip",
-                                                       "prompt", "disable", "read"};
+constexpr std::array<std::string_view, 13> kNoValue = {
+    "no",      "use",    "with", "without", "ask",     "has", "show",
+    "require", "enable", "skip", "prompt",  "disable", "read"};
 
 bool reads_as_number(std::string_view text) {
   const bool digits = std::ranges::all_of(text, [](char c) {
@@ -131,7 +137,7 @@ bool is_ordinary(std::string_view value) {
   if (value.size() > kLongestLook) return false;
   std::string text(value);
   std::ranges::transform(text, text.begin(), small_letter);
-  constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes",  "no",   "none",
+  constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes",   "no",     "none",
                                                        "null", "auto",  "basic", "bearer", "off"};
   if (reads_as_number(text) || stands_in(text, kWords)) return true;
   const char first = text.front(), last = text.back();
@@ -165,6 +171,11 @@ NameSays what_says(const std::vector<std::string>& parts) {
     if (std::ranges::find(parts, "secret") != parts.end()) return NameSays::always;
     return stands_in(before, kLocks) ? NameSays::mostly : NameSays::nothing;
   }
+  if (last == "pat") return stands_in(before, kHosts) ? NameSays::always : NameSays::nothing;
+  if (last == "phrase") {
+    return before == "seed" || before == "recovery" ? NameSays::always : NameSays::nothing;
+  }
+  if (last == "id") return before == "session" ? NameSays::mostly : NameSays::nothing;
   if (last == "token") return stands_in(before, kTextTokens) ? NameSays::nothing : NameSays::mostly;
   constexpr std::array<std::string_view, 8> kOthers = {
       "credential", "credentials", "creds", "bearer", "jwt", "auth", "oauth", "signature"};
@@ -246,14 +257,36 @@ bool names_address(std::string_view name) {
   return !parts.empty() && stands_in(parts.back(), kAddresses);
 }
 
+/// "-u" and "--user" as curl and many others have them, with "user:password".
+bool names_user(std::string_view option) {
+  constexpr std::array<std::string_view, 6> kUsers = {"-u",        "--user",       "--login",
+                                                      "--userpwd", "--proxy-user", "--basic-auth"};
+  return stands_in(option, kUsers);
+}
+
 /// Its value may be masked; others need not be looked for.
 bool may_name_secret(std::string_view name) {
   constexpr std::string_view kNoOrdinaryValue = "x1y2z3x4y5";
-  return is_secret(name, kNoOrdinaryValue) || names_address(name) || name == "sig";
+  return is_secret(name, kNoOrdinaryValue) || names_address(name) || names_user(name) ||
+         name == "sig" || name == "key";
+}
+
+/// Not "1000:1000", the numbers of a user and a group.
+std::optional<FoundPart> password_of_user(std::string_view value) {
+  const std::size_t colon = value.find(':');
+  if (colon == value.npos || colon == 0 || colon + 1 >= value.size()) return std::nullopt;
+  const bool is_name = std::ranges::all_of(value.substr(0, colon), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-' || c == '@';
+  });
+  const bool are_numbers =
+      std::ranges::all_of(value, [](char c) { return is_digit(c) || c == ':'; });
+  if (!is_name || are_numbers || value.substr(colon).starts_with("://")) return std::nullopt;
+  return FoundPart{colon + 1, value.size()};
 }
 
 /// The password in the value of such a name.
 std::optional<FoundPart> password_in(std::string_view name, std::string_view value) {
+  if (names_user(name)) return password_of_user(value);
   if (!names_address(name)) return std::nullopt;
   if (value.find("://") != value.npos) return std::nullopt;
   const std::size_t colon = value.find(':'), at = value.rfind('@');
@@ -354,7 +387,7 @@ class SecretFinder {
     const bool is_list = found.begin > begin && closes_list(found.end);
     const std::size_t from = is_list ? begin : found.begin, to = is_list ? found.after : found.end;
     const bool secret = is_secret(name, text_.substr(from, to - from)) ||
-                        (is_sas_signature(name, begin) &&
+                        (is_key_of_query(name, begin, found.end - found.begin) &&
                          !is_ordinary(text_.substr(found.begin, found.end - found.begin)));
     if (secret) return FoundPart{found.begin, found.end};
     auto password = password_in(name, text_.substr(found.begin, found.end - found.begin));
@@ -364,9 +397,11 @@ class SecretFinder {
 
   bool closes_list(std::size_t at) const { return is(at, ']') || is(at, '}') || is(at, ')'); }
 
-  /// "?sv=2022-11-02&sig=...": the signature of a shared access to Azure's storage.
-  bool is_sas_signature(std::string_view name, std::size_t value) const {
-    if (name != "sig" || value < 5) return false;
+  /// "?sv=2022-11-02&sig=...", the signature of a shared access to Azure's storage, and
+  /// "?key=..." with a long value.
+  bool is_key_of_query(std::string_view name, std::size_t value, std::size_t size) const {
+    constexpr std::size_t kKey = 16;  // shorter ones are looked up with
+    if ((name != "sig" && (name != "key" || size < kKey)) || value < 5) return false;
     const char before = text_[value - 5];
     return before == '?' || before == '&';
   }
@@ -447,8 +482,7 @@ class SecretFinder {
     for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic "}) {
       for (std::size_t at = text_.find(scheme); at != text_.npos; at = text_.find(scheme, at + 1)) {
         const std::size_t begin = after_blanks(at + scheme.size());
-        const std::size_t end =
-            std::min(text_.find_first_of(" \t\r\n\"',;", begin), text_.size());
+        const std::size_t end = std::min(text_.find_first_of(" \t\r\n\"',;", begin), text_.size());
         const std::string_view token = text_.substr(begin, end - begin);
         const bool is_word = std::ranges::all_of(token, is_letter) && token.size() < 20;
         if (token.size() >= 8 && !is_word) parts_.push_back({begin, end});

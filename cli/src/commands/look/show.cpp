@@ -212,7 +212,7 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
   row("rank", ranks_text(shown));
   row("because", run.message);
   for (const store::Gap& gap : shown.gaps) {
-    row("missing", fmt::format("{}: {}", store::print_gaps(std::span(&gap, 1)), gap.why),
+    row("missing", fmt::format("{}: {}", store::print_gaps(std::span(&gap, 1)), gap.why.text()),
         Tone::warning);
   }
   row("resume", resume_text(shown));

@@ -7,6 +7,8 @@
 #include "output/time.h"
 #include "shell/context.h"
 
+#include <flor/store/checkpoint.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -97,8 +99,23 @@ void Du::print_store(Context& context) {
                                   bytes(report.unreferenced)));
 }
 
+/// Items that Flor adds to the state have names that mean nothing to people: they are one.
+std::vector<Usage> named_items(std::vector<Usage> items) {
+  Usage own{.name = "(kept by Flor)"};
+  std::erase_if(items, [&](const Usage& item) {
+    if (!store::is_internal(item.name)) return false;
+    own.raw += item.raw;
+    own.stored += item.stored;
+    own.shared += item.shared;
+    own.frees += item.frees;
+    return true;
+  });
+  if (own.raw > 0) items.push_back(std::move(own));
+  return items;
+}
+
 void Du::print_run(Context& context, const store::Run& run) {
-  const std::vector<Usage> items = store::item_usage(context.store(), run.id);
+  const std::vector<Usage> items = named_items(store::item_usage(context.store(), run.id));
   if (context.json()) {
     Json result = document("du");
     result["run"] = run.key;

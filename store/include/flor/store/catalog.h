@@ -243,7 +243,7 @@ struct StorageDecision {
 struct Gap {
   std::int64_t first = 0, last = 0;  ///< epochs, both included; -1: outside of the main loops
   bool values = false;               ///< values are missing, too; else only checkpoints are
-  std::string why = {};              ///< the error that began it
+  RecordedText why = {};             ///< the error that began it
   bool operator==(const Gap&) const = default;
 };
 /// "epochs 17..19 not stored", "epoch 3 not stored; values of epochs 5..6 lost"; empty for none.

@@ -67,4 +67,20 @@ class RecordedCommand {
   std::vector<std::string> words_;
 };
 
+/// A text of a program, as the message of an exception, as it is recorded: made from any text, it
+/// holds that masked.
+class RecordedText {
+ public:
+  RecordedText() = default;
+  RecordedText(std::string_view text) : text_(masked(text)) {}           // NOLINT: see above
+  RecordedText(const std::string& text) : text_(masked(text)) {}         // NOLINT
+  RecordedText(const char* text) : text_(masked(text)) {}                // NOLINT
+
+  const std::string& text() const { return text_; }
+  bool operator==(const RecordedText&) const = default;
+
+ private:
+  std::string text_;
+};
+
 }  // namespace flor::store

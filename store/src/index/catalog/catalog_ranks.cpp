@@ -49,11 +49,15 @@ void apply(Database& database, std::int64_t run, const LaunchEvent& event) {
   Connection& connection = database.connection;
   const RankLaunch& launch = event.launch;
   connection(
-      "INSERT OR REPLACE INTO rank_launch (leader, launch, started_us, attempt, version, checked) "
-      "VALUES (?1, ?2, ?3, 1 + coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0), "
-      "?4, ?5)",
-      run, launch.launch, launch.started_us, launch.commit, launch.check)
+      "INSERT OR REPLACE INTO rank_launch (leader, launch, started_us, attempt, version) VALUES "
+      "(?1, ?2, ?3, 1 + coalesce((SELECT attempt FROM rank_launch WHERE leader = ?1), 0), ?4)",
+      run, launch.launch, launch.started_us, launch.commit)
       ->run();
+  connection("DELETE FROM rank_check WHERE leader = ?1", run)->run();
+  if (launch.check) {
+    connection("INSERT INTO rank_check (leader, iteration) VALUES (?1, ?2)", run, *launch.check)
+        ->run();
+  }
   if (launch.point) put_point(connection, run, *launch.point);
   connection(
       "UPDATE rank_run SET attempt = (SELECT attempt FROM rank_launch WHERE leader = ?1) "
@@ -70,8 +74,10 @@ std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   const Lock lock(database_->mutex);
   follow_others(*database_);  // who asks waits for another process
   const auto row = database_->connection(
-      "SELECT leader, launch, started_us, attempt, version, main_loop, iteration, epoch, boundary, "
-      "loop, step, checked FROM rank_launch WHERE launch = ?1 ORDER BY started_us DESC LIMIT 1",
+      "SELECT leader, launch, started_us, attempt, version, main_loop, rank_launch.iteration, "
+      "epoch, "
+      "boundary, loop, step, rank_check.iteration FROM rank_launch LEFT JOIN rank_check USING "
+      "(leader) WHERE launch = ?1 ORDER BY started_us DESC LIMIT 1",
       launch);
   if (!row->step()) return std::nullopt;
   return read_launch(*row);

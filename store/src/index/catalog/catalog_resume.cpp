@@ -175,11 +175,12 @@ void forget_facts_after(Connection& connection, std::int64_t run, const ResumePo
 
 void Catalog::interrupt_run(std::int64_t run, std::string_view message,
                             const UnwrittenRest& rest) {
-  write_last(*database_, run, InterruptEvent{std::string(message)}, rest);
+  write_last(*database_, run, InterruptEvent{message}, rest);
 }
 
 void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
-  database.connection("UPDATE run SET message = ?2 WHERE id = ?1", run, event.message)->run();
+  database.connection("UPDATE run SET message = ?2 WHERE id = ?1", run, event.message.text())
+      ->run();
 }
 
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {

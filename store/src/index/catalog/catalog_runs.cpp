@@ -538,14 +538,14 @@ void Catalog::drop_run(std::int64_t run) { store::drop_run(*database_, run); }
 void apply(Database& database, std::int64_t run, const EndEvent& event) {
   database
       .connection("UPDATE run SET finished_us = ?2, failed = ?3, message = ?4 WHERE id = ?1", run,
-                  event.finished_us, event.failed, event.message)
+                  event.finished_us, event.failed, event.message.text())
       ->run();
   pack_values(database.connection, run);
 }
 
 void Catalog::finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
                          std::string_view message, const UnwrittenRest& rest) {
-  write_last(*database_, run, EndEvent{finished_us, failed, std::string(message)}, rest);
+  write_last(*database_, run, EndEvent{finished_us, failed, message}, rest);
   ring_checkpoint(*database_);
 }
 

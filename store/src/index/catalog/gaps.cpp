@@ -80,7 +80,7 @@ void apply(Database& database, std::int64_t run, const GapsEvent& event) {
   connection("DELETE FROM gap WHERE run = ?1", run)->run();
   for (const Gap& gap : gaps) {
     connection("INSERT INTO gap (run, first, last, lost_values, why) VALUES (?1, ?2, ?3, ?4, ?5)",
-               run, gap.first, gap.last, gap.values, gap.why)
+               run, gap.first, gap.last, gap.values, gap.why.text())
         ->run();
   }
   put_text(connection, run, gaps);

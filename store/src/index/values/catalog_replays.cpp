@@ -179,7 +179,7 @@ void apply(Database& database, std::int64_t run, const VerifyEvent& event) {
 }
 
 void Catalog::doubt_replay(std::int64_t replay, std::string_view why) {
-  say(*database_, replay, DoubtEvent{{}, std::string(why)});
+  say(*database_, replay, DoubtEvent{{}, why});
 }
 
 void apply(Database& database, std::int64_t run, const DoubtEvent& event) {
@@ -187,7 +187,7 @@ void apply(Database& database, std::int64_t run, const DoubtEvent& event) {
   if (replay == 0) return;
   database
       .connection("UPDATE replay SET verdict = ?2, first_difference = ?3 WHERE id = ?1", replay,
-                  static_cast<std::int64_t>(Verdict::differs), event.why)
+                  static_cast<std::int64_t>(Verdict::differs), event.why.text())
       ->run();
   doubt_values(database, run, replay);
 }
