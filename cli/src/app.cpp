@@ -12,6 +12,7 @@
 #include "shell/manual.h"
 #include "shell/pages.h"
 #include "shell/word_check.h"
+#include "sweep/point_process.h"
 #include "watch/evaluators/evaluator_process.h"
 #include "watch/evaluators/judge_seat.h"
 
@@ -54,6 +55,7 @@ std::vector<Group> groups() {
   return {{"Look at runs and their values",
            {make_list, make_top, make_show, make_query, make_best, make_plot, make_diff, make_serve,
             make_report, make_sql}},
+          {"Record many runs", {make_sweep}},
           {"Keep order among runs", {make_tag, make_note, make_rename, make_rm}},
           {"Ask runs for values they did not log", {make_replay, make_audit}},
           {"Find and rebuild versions of the sources",
@@ -383,6 +385,7 @@ int run(int argc, char** argv) {
   allow_many_files();
   if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);
   if (argc > 2 && argv[1] == std::string_view("__judge")) return run_judge_seat(argv[2]);
+  if (argc > 2 && argv[1] == std::string_view("__point")) return run_point({argv + 2, argv + argc});
   if (argc > 2 && argv[1] == std::string_view("__evaluator")) {
     return run_evaluator_process({argv + 2, argv + argc});
   }

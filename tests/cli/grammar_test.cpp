@@ -112,7 +112,7 @@ const std::set<std::string> kVerbs{
     "choose", "color", "compare", "compute", "continue", "copy", "count", "deal",  "delete",
     "download", "draw", "end",    "evaluate", "execute", "explain", "fetch", "find", "fork",
     "free",  "give",   "hand",    "judge",  "keep",  "leave",  "list",   "listen", "load",
-    "look",  "make",   "move",   "name",    "pass",   "print", "prune",  "rank",   "read",   "recompress", "remove",
+    "look",  "make",   "move",   "name",    "pass",   "print", "prune",  "rank",   "read",   "recompress", "record", "remove",
     "replay", "rerun", "run",     "set",    "share", "show",   "sort",   "start",  "stay",
     "store", "submit", "take",    "tell",   "try",   "turn",   "upload", "use",    "verify",
     "wait",  "walk",   "write"};
@@ -137,7 +137,7 @@ TEST(Grammar, GeneralHelpShowsTheCommandsInGroups) {
   for (const cli::CommandPage& page : cli::command_pages().commands) {
     if (groups.empty() || groups.back() != page.group) groups.push_back(page.group);
   }
-  EXPECT_THAT(groups, SizeIs(8)) << "look, order, ask, versions, space, evaluate, elsewhere, check";
+  EXPECT_THAT(groups, SizeIs(9)) << "look, record, order, ask, versions, space, evaluate, elsewhere, check";
   EXPECT_EQ(std::set(groups.begin(), groups.end()).size(), groups.size());
 }
 

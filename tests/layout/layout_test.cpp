@@ -146,6 +146,7 @@ const std::map<std::string, std::string> kStarts = {
     {"cli/src/launch/seat_starter.cpp", "words of --engine"},
     {"cli/src/doctor/machine.cpp", "the BLAS of this machine"},
     {"cli/src/replay/worker_process.cpp", "a Launch, which needs a Permit"},
+    {"cli/src/sweep/point_process.cpp", "the program of a plan that is this user's alone"},
     {"cli/src/launch/left_jobs.cpp", "scancel"},
     {"cli/src/launch/slurm_job.cpp", "sbatch, srun, squeue, scancel"},
     {"cli/src/launch/slurm_job.h", "the same"},

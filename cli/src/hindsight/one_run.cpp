@@ -11,6 +11,7 @@
 #include "replay/launch_facts.h"
 #include "replay/verify_replay.h"
 #include "seats/cluster_engine.h"
+#include "seats/places.h"
 #include "seats/seat_session.h"
 #include "shell/context.h"
 
@@ -119,15 +120,8 @@ std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
   return common;
 }
 
-/// Seats to ask for where the user gives no number.
-std::int64_t usual_seats(const EngineWish& engine) {
-  if (engine.kind == EngineWish::Kind::ssh) return static_cast<std::int64_t>(engine.words.size());
-  constexpr std::int64_t kUsual = 4;
-  return static_cast<std::int64_t>(engine.slurm.nodes.value_or(kUsual));
-}
-
 void share_seats(const ReplayWish& wish, ReplayRequest& request) {
-  std::int64_t workers = usual_seats(wish.engine);
+  auto workers = static_cast<std::int64_t>(usual_seats(wish.engine));
   if (wish.workers) workers = static_cast<std::int64_t>(*wish.workers);
   const ReplayPool pool(request.facts, request.asked, 1);
   request.workers = static_cast<int>(std::min(workers, pool.pieces_at_most()));

@@ -5,6 +5,7 @@
 #include "base/process_facts.h"
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
+#include "protocol/sweep_fact.h"
 #include "ranks/rank_group.h"
 #include "record/run_report.h"
 #include "record/source_commit.h"
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <exception>
 #include <utility>
 #include <variant>
@@ -59,6 +61,18 @@ void describe_process(store::NewRun& run, const Flags& flags, const std::filesys
   run.program_digest = store::file_digest(run.program);
   run.command = flags.command;
   run.environment = environment();
+  if (const char* sweep = std::getenv(kSweepVariable); sweep && *sweep) {
+    run.environment[kSweepFact] = sweep;
+    ::unsetenv(kSweepVariable);  // what the program starts is no part of the sweep
+  }
+}
+
+/// Says the sweep that the run belongs to as an argument, too. A killed process may not have come
+/// to that, so that a resumed one says it again.
+void name_sweep(store::Catalog& catalog, const store::Run& run) {
+  const auto sweep = run.start.environment.find(kSweepFact);
+  if (sweep == run.start.environment.end()) return;
+  catalog.add_argument(run.id, {.name = kSweepFact, .type = "text", .value = sweep->second});
 }
 
 /// Takes the lock of a run that continues, and brings the catalog up to date with it.
@@ -216,6 +230,7 @@ Recorder::Recorder(Flags flags)
     if (!lock) throw Busy(fmt::format("the lock of run {} is held by another process", run_.key));
     storage_.hold(std::move(*lock));
   }
+  name_sweep(catalog, run_);
   if (from) {
     resumed_ = resumed.has_value();
     forked_ = from->forked;

@@ -4,6 +4,7 @@
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "index/catalog/resume_point.h"
+#include "protocol/sweep_fact.h"
 #include "resume/unregistered.h"
 #include "session/secret_arguments.h"
 
@@ -179,7 +180,7 @@ Continuation fork_run(store::Store& store, const ForkPoint& from, const store::N
   const auto parent_in_use = store.use_run(from.parent.key);
   Rehearsal visits{.first = from.point.iteration, .unknown = {}};
   if (flags.check) bring_back_carried(catalog, from.parent, from.point, visits, "forked");
-  std::vector<std::string> names;
+  std::vector<std::string> names{kSweepFact};  // a fork belongs to a sweep by itself
   for (const ChangedArgument& argument : changed) names.push_back(argument.name);
   const std::string others = fork_changes(catalog, from, flags, as.commit, changed);
   Continuation made;

@@ -8,6 +8,7 @@
 #include "output/time.h"
 #include "queue/open_queue.h"
 #include "seats/engine_options.h"
+#include "seats/places.h"
 #include "shell/context.h"
 #include "watch/directory_watch.h"
 #include "watch/watch_coordinator.h"
@@ -172,20 +173,6 @@ std::chrono::milliseconds parse_seconds(const char* option, const std::string& t
 std::filesystem::path absolute_directory(const std::string& directory) {
   std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
-}
-
-std::vector<std::string> parse_gpus(const std::string& list) {
-  std::vector<std::string> gpus;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    gpus.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  const bool whole = !list.ends_with(',') && std::ranges::none_of(gpus, &std::string::empty);
-  if (!list.empty() && !whole) {
-    throw UsageError(fmt::format("--gpus {}: give their numbers, e.g. 0,1", printable(list)));
-  }
-  return gpus;
 }
 
 /// Compact, since it is part of what a job is known by.

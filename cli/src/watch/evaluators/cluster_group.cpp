@@ -192,14 +192,14 @@ void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
   if (starter_) {
     starter_->look_soon();
     note_(fmt::format("the worker on {} {}{}", printable(seat.host), printable(why),
-                      seat.jobs.empty() ? "" : ": another judges what it was at"));
+                      seat.jobs.empty() ? "" : ": another does what it was at"));
   }
   for (auto job = seat.jobs.rbegin(); job != seat.jobs.rend(); ++job) {
     if (job + 1 == seat.jobs.rend() && ++losses_[job->lease] >= kMostLosses) {  // the first: begun
       losses_.erase(job->lease);
       tell({.job = std::move(*job),
-            .text = fmt::format("{} workers were lost that judged it; the last one {}", kMostLosses,
-                                why)});
+            .text = fmt::format("{} workers were lost that were at it; the last one {}",
+                                kMostLosses, why)});
     } else {
       backlog_.push_front(std::move(*job));
     }
