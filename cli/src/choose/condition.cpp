@@ -207,7 +207,7 @@ bool compares(std::string_view comparison, const T& a, const T& b) {
   return a >= b;
 }
 
-/// One word of the field has to match; for != each has to differ.
+/// True if any word of the field matches; for !=, if all words differ from the value.
 bool holds_of_words(const Node& node, const std::vector<std::string>& words) {
   const auto matches = [&](const std::string& word) {
     return node.comparison == "~" ? word.find(node.value) != std::string::npos

@@ -174,7 +174,7 @@ std::size_t strangers_max() {
   return std::clamp<std::size_t>(files.rlim_cur / 2, 16, kStrangersMax);
 }
 
-/// With connections that have shown the token, and those that are about to close.
+/// Connections of all kinds: strangers, and half as many that showed the token or are closing.
 std::ptrdiff_t connections_max() {
   return static_cast<std::ptrdiff_t>(strangers_max() + strangers_max() / 2);
 }

@@ -416,8 +416,8 @@ void Evaluator::ask(const Value& object) {
   }
 }
 
-/// An object that stands for itself may be copied, compared, gone through, or given to operators
-/// and conversions of its class, which nothing names.
+/// An object named as a whole may be copied, compared, iterated over or converted: counts all its
+/// fields as read, and its class's operators as called, although the source names none of them.
 void Evaluator::use(std::string_view own, int depth) {
   if (depth > kObjectsDeepMax) return;
   for (const std::string_view name : model_.fields_of(own)) {

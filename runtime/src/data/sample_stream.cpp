@@ -139,7 +139,7 @@ bool SampleStream::complete() const { return complete(place_); }
 std::uint64_t SampleStream::consumed_by_all(const Place& place) {
   const Share& share = place.share;
   const bool all_used = !place.ended && complete(place);
-  // Equal shares are complete together, and the units that they leave are dropped.
+  // Equal shares end at the same step; the units that are left over count as consumed.
   if (all_used && share.tail != Tail::uneven) return share.units;
   if (place.others > 0) return place.others;
   if (all_used) return share.units;

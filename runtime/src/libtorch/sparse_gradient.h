@@ -23,7 +23,7 @@ struct SparseForm {
 /// "sparse1u-zero" for one sparse dimension, uncoalesced, and the word "zero"; the word alone for a
 /// dense gradient.
 std::string described(const SparseForm& form, std::string_view word);
-/// Removes the form from the word, and returns it.
+/// Returns the form at the start of a text made by `described`, and leaves only the word in it.
 SparseForm take_form(std::string& word);
 
 /// As two items, of indices and of values.

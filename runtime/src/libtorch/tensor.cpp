@@ -71,7 +71,7 @@ class VersionWatch final : public WriteWatch {
   c10::VariableVersion counter_;
 };
 
-/// Null for memory that libtorch does not own, since nothing keeps that.
+/// Null where a watch cannot keep the memory alive: libtorch does not own it, or counts no writes.
 std::shared_ptr<WriteWatch> watch(const at::Tensor& tensor) {
   if (tensor.is_inference() || !tensor.storage().data_ptr().get_context()) return nullptr;
   return std::make_shared<VersionWatch>(tensor);
@@ -101,7 +101,7 @@ TensorSource source_of(const at::Tensor& tensor, Writers writers) {
   return source;
 }
 
-/// Negated and conjugated views hold other bits than they show.
+/// The marks tell views that negate or conjugate when read: their bits differ from their values.
 std::string placed_type(const at::Tensor& tensor) {
   std::string type = type_name(tensor.scalar_type()) + shape_text(tensor.sizes());
   if (tensor.is_conj()) type += kConjugated;

@@ -37,7 +37,7 @@ class RunStorage {
 
   // Before there is a background thread.
   void hold(store::RunLock lock) { lock_ = std::move(lock); }
-  /// The run goes on with what is recorded of it.
+  /// For a continued run: takes over its gaps, its saved checkpoints and, `with_steps`, its steps.
   void take_over(std::map<std::string, store::SavedCheckpoint> saved, bool with_steps);
   /// The run has begun. `repository`: where files that the program writes are no sources; empty
   /// without git. Throws what the store throws.

@@ -113,7 +113,7 @@ bool is_error_of_locks(int code) {
                     error);
 }
 
-/// Operations of SQLite's virtual machine between two looks at the clock: below a millisecond.
+/// SQLite executes so many instructions, in less than a millisecond, before the clock is read.
 constexpr int kOperationsBetweenLooks = 10'000;
 
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {

@@ -29,8 +29,8 @@ namespace flor::store {
 /// the index and its events in the journal happen together or not at all.
 class RunJournal {
  public:
-  /// Makes the writer's directory: the next number that is free. Throws Error, and leaves nothing
-  /// then.
+  /// Makes the writer's directory, named by the next free number. Throws Error if that fails, and
+  /// leaves no directory then.
   RunJournal(Filesystem& filesystem, const Paths& paths, std::string_view run);
   ~RunJournal();
 

@@ -87,7 +87,7 @@ RawBytes take_piece(CodecContext& context, ElementType type, Reader& in, std::si
   return bytes;
 }
 
-/// Any number of bytes: u32 length, then pieces of a chunk each.
+/// Writes the number of bytes as u32, then the bytes in pieces of at most kChunkBytes.
 void append_bytes(CodecContext& context, const RawBytes& raw, RawBytes& out) {
   append(out, static_cast<std::uint32_t>(raw.size()));
   for (std::size_t at = 0; at < raw.size(); at += kChunkBytes) {

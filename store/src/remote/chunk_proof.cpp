@@ -16,8 +16,8 @@
 namespace flor::remote {
 namespace {
 
-/// Chunks that wait in the file for differences to them: as a rule one checkpoint's. The ratio
-/// limits content that was made to fill the disk: it unpacks to many times its own length.
+/// Most bytes of the temporary file: this constant, and this many times the bytes that are to
+/// arrive. More comes only from content that was made to fill the disk when it is unpacked.
 constexpr std::uint64_t kWaitingFree = std::uint64_t{4} << 30;
 constexpr std::uint64_t kWaitingRatio = 16;
 

@@ -189,8 +189,8 @@ std::vector<ManifestName> latest_manifests(ObjectStore& objects) {
   return latest;
 }
 
-/// Fills `found`, parallel to `names`, with the listing's entries for these manifests. Parts that
-/// cannot be read leave it as it is.
+/// Sets found[i] to the entry of the listing for names[i]. Where the part with that entry cannot be
+/// read, found[i] stays empty.
 void read_listing(ObjectStore& objects, unsigned threads, std::span<const ManifestName> names,
                   std::vector<std::optional<RemoteRun>>& found) {
   std::mutex mutex;

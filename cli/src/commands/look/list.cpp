@@ -294,7 +294,7 @@ std::size_t List::most(const Context& context) const {
   return limit_ && !experiments_ ? *limit_ : SIZE_MAX;
 }
 
-/// To read the runs, and of each no more than the columns need.
+/// Says which facts of the runs are read: only those that columns, order and JSON need.
 ListingPlan List::plan(Context& context) const {
   std::vector<std::string> names = column_names();
   if (quiet_ || experiments_) names.clear();

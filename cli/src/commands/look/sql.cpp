@@ -78,7 +78,7 @@ class TableRows final : public Rows {
   }
 
  private:
-  /// Numbers stand to the right; where none came in the first row nothing is known.
+  /// A column is aligned to the right if its value in the first row is a number.
   void open(std::span<const SqlValue> row) {
     std::vector<Table::Column> columns;
     for (std::size_t i = 0; i < names_.size(); ++i) {

@@ -299,8 +299,8 @@ struct Fork {
   std::string parent;  ///< key of that run
   /// The main loop's iteration with which the run's own record begins, and its epoch.
   std::int64_t main_loop = 0, iteration = 0, epoch = 0;
-  /// It has the arguments, sources and libraries of that run, so that it would compute the copied
-  /// part, too.
+  /// True if it has the parent's arguments, sources and libraries: its program would compute the
+  /// copied epochs to the same values.
   bool exact = false;
 
   /// The first epoch that the run's program computes as recorded.

@@ -199,7 +199,7 @@ S3Settings find_settings(const Variables& variables, std::string_view bucket) {
   if (is_amazon) settings.endpoint = fmt::format("https://s3.{}.amazonaws.com", settings.region);
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   check_endpoint(settings.endpoint);
-  // A bucket with dots in its name has no certificate as a host.
+  // Amazon's certificate is for *.s3.REGION: it covers no host whose bucket part has dots.
   const std::string style = profile("s3.addressing_style");
   settings.path_style =
       style == "path" || (style != "virtual" && (!is_amazon || bucket.find('.') != bucket.npos));
