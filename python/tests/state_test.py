@@ -127,14 +127,14 @@ class CarriedTest(Script):
         self.killed()
         done = self.record("train.py", "t", "--flor_resume")
         self.assertEqual(done.stdout, whole)
-        self.assertIn("epoch carries 'bad' (train.py:21) and 'best' (train.py:21) from one iteration to later code, and no "
-                      "checkpoint holds it: the epochs before are visited", done.stderr)
+        self.assertIn("epoch leaves 'bad' (train.py:21) and 'best' (train.py:21) to later code, and no "
+                      "checkpoint holds it: going through the earlier epochs again", done.stderr)
 
     def test_what_nested_loops_leave_is_not_made_up(self):
         self.program(self.STOP.replace("w[0] = w[0] *", "bad += step; w[0] = w[0] *"))
         self.killed()
         done = self.record("train.py", "t", "--flor_resume", status=7)
-        self.assertIn("not resumed: epoch carries 'bad' (train.py:21) from one iteration to later code, and no checkpoint "
+        self.assertIn("not resumed: epoch leaves 'bad' (train.py:21) to later code, and no checkpoint "
                       "of run ", done.stderr)
         self.assertIn("resuming run",
                       self.record("train.py", "t", "--flor_resume", "--flor_check", "none").stderr)
@@ -144,11 +144,11 @@ class CarriedTest(Script):
         whole = self.record("train.py", "whole").stdout
         done = self.record("train.py", "again", "--flor_from", "whole@2")
         self.assertEqual(done.stdout, whole)
-        self.assertIn("are visited", done.stderr)
+        self.assertIn("going through the earlier epochs again", done.stderr)
         self.program(self.STOP.replace("w[0] = w[0] *", "bad += step; w[0] = w[0] *"))
         self.record("train.py", "other")
         done = self.record("train.py", "again", "--flor_from", "other@2", status=7)
-        self.assertIn("not forked: epoch carries 'bad' (train.py:21) from one iteration to later code", done.stderr)
+        self.assertIn("not forked: epoch leaves 'bad' (train.py:21) to later code", done.stderr)
 
     def test_what_is_attached_is_kept(self):
         self.program(self.STOP.replace('"epoch", 5', '"epoch", 5, attached="best, bad"'))

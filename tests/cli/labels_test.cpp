@@ -94,7 +94,7 @@ TEST_F(LabelsTest, AMetricOrArgumentOfTheNameComesFirst) {
 TEST_F(LabelsTest, WordsThatCanBeNoTagAreRefused) {
   record({});
   for (const char* wrong : {"two words", "a=b", "", "it's", "not", "a,b", "a\nb"}) {
-    EXPECT_THAT(refused(2, {"tag", "linear", "--", wrong}), HasSubstr(" is no tag: ")) << wrong;
+    EXPECT_THAT(refused(2, {"tag", "linear", "--", wrong}), HasSubstr(" is not a tag: ")) << wrong;
   }
   EXPECT_THAT(refused(2, {"tag", "linear", std::string(65, 'x')}), HasSubstr("at most 64 bytes"));
   EXPECT_THAT(refused(3, {"tag", "linear", "--remove", "good"}), HasSubstr("has no tag 'good'"));

@@ -272,7 +272,7 @@ TEST_F(ClaimsTest, NoRunFromElsewhereJoinsAGroupThatWasRecordedHere) {
         ++run.sequence;
         EXPECT_TRUE(put_manifest(*objects_, run, list_manifests(*objects_, forged).back()));
         const std::string why = try_fetch(forged);
-        EXPECT_THAT(why, leads || rank == 0 ? HasSubstr("says two things of its place in a group")
+        EXPECT_THAT(why, leads || rank == 0 ? HasSubstr("contradicts itself about its place in a")
                                             : HasSubstr("which was recorded here: nothing was"));
         expect_unchanged(fmt::format("rank {} of {}", rank, leader));
         EXPECT_THROW(here_->catalog().resolve(forged), NotFound);

@@ -221,7 +221,7 @@ TEST_F(LostBeginningTest, WithAnythingElseThanZerosIsDamage) {
   std::fstream(journal_, std::ios::binary | std::ios::in | std::ios::out).seekp(31) << "x";
   fs::remove(copy_path(journal_));
   remove_index(home());
-  EXPECT_THAT(damage(*open()), HasSubstr("does not begin as a file of Flor's"));
+  EXPECT_THAT(damage(*open()), HasSubstr("does not start with Flor's file header"));
 }
 
 }  // namespace

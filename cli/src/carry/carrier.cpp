@@ -348,7 +348,7 @@ class Carriage {
         const auto lost = std::ranges::find_if(addition.hunk.needs,
                                                [&](int other) { return refused_.contains(other); });
         if (lost == addition.hunk.needs.end()) continue;
-        refuse(number, fmt::format("it goes with hunk {}", *lost));
+        refuse(number, fmt::format("it shares variables with hunk {}, which was refused", *lost));
         more = true;
       }
     }

@@ -16,8 +16,9 @@ void EngineOptions::setup(Syntax& syntax, EngineWish& wish) {
   syntax.option("--gres", "LIST", slurm.gres, "ask for these of each node: gpu:4");
   syntax.option("--gpus-per-task", "N", slurm.gpus_per_task, "give each worker N GPUs");
   syntax.flag("--array", slurm.array, "submit a job of an array for each worker, not one for all");
-  syntax.option("--sbatch", "OPTION", slurm.sbatch, "pass sbatch a further option, as --sbatch=--mem=8G");
-  syntax.option("--srun", "OPTION", slurm.srun, "pass srun a further option, for the step in the job");
+  syntax.option("--sbatch", "OPTION", slurm.sbatch,
+                "pass another option to sbatch, as --sbatch=--mem=8G");
+  syntax.option("--srun", "OPTION", slurm.srun, "pass another option to srun, for the job step");
   syntax.option("--remote-flor", "PATH", wish.flor,
                 "run this flor on the other machines (default: the path of this one)");
 }

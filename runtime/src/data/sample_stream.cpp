@@ -53,8 +53,8 @@ void check_identity(const Object& recorded, const Object& here) {
       const std::string is = here.contains(key) ? here[key].dump() : "none";
       if (was != is) {
         throw Error(
-            fmt::format("the position in the data cannot be taken over: it was saved with "
-                        "{} {}, but here it is {}; nothing was changed",
+            fmt::format("the saved position in the data does not fit: it was saved with {} {}, "
+                        "and this program has {}; nothing was changed",
                         key, was, is));
       }
     }
@@ -377,9 +377,9 @@ SampleStream::Place SampleStream::read(const std::string& text) const {
   if (share.world == 0 || share.rank >= share.world || share.base > units_ ||
       read.count > share.size() || read.others > units_ || (setup_.sharded && read.lanes == 0)) {
     throw Error(
-        fmt::format("the saved position in the data is impossible: rank {} of {}, {} of {} "
-                    "units from {} on; nothing was changed",
-                    share.rank, share.world, read.count, units_, share.base));
+        fmt::format("the saved position in the data contradicts itself: rank {} of {}, {} "
+                    "units used after the first {} of {}; nothing was changed",
+                    share.rank, share.world, read.count, share.base, units_));
   }
   return read;
 }

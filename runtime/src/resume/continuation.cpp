@@ -45,7 +45,7 @@ void bring_back_carried(const store::Catalog& catalog, const store::Run& run,
   if (!carried.lost.empty()) {
     throw Error(
         fmt::format(
-            "not {}: {} carries {} from one iteration to later code, and no checkpoint of run "
+            "not {}: {} leaves {} to later code, and no checkpoint of run "
             "{} holds it; attach it, flor::loop(..., attached=\"...\"), and begin a new run, "
             "or go on without it: the same command with --flor_check none",
             how, loop, carried.lost, run.key.substr(0, 8)),
@@ -54,8 +54,8 @@ void bring_back_carried(const store::Catalog& catalog, const store::Run& run,
   if (carried.visited.empty() || rehearsal.first == 0) return;
   rehearsal.first = 0;
   say(Level::warn,
-      fmt::format("{} carries {} from one iteration to later code, and no checkpoint holds it: "
-                  "the epochs before are visited, with their nested loops loaded",
+      fmt::format("{} leaves {} to later code, and no checkpoint holds it: going through the "
+                  "earlier epochs again, with their nested loops loaded",
                   loop, carried.visited));
 }
 

@@ -168,8 +168,8 @@ void CheckpointSource::tensor(const std::string& name, TensorTarget target) {
       .name = name, .type = target.type, .sizes = target.sizes, .bytes = target.bytes};
   if (recorded != wanted) {
     if (purpose_ == Purpose::load) {
-      throw Error(fmt::format("'{}' is {} there, but {} in this program", item_title(name),
-                              print_shape(recorded), print_shape(wanted)));
+      throw Error(fmt::format("'{}' is {} in the checkpoint, but {} in this program",
+                              item_title(name), print_shape(recorded), print_shape(wanted)));
     }
     throw Error(fmt::format(
         "'{}' was recorded as {}, but is {} in this program: replay with the model that was "

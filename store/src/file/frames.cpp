@@ -213,7 +213,7 @@ void FrameReader::Impl::read_file_header() {
   if (health == Health::mended && source == FrameSource::elsewhere) health = Health::bad;
   if (health == Health::bad ||
       std::memcmp(header.data(), kFileMagic.data(), kFileMagic.size()) != 0) {
-    throw Damaged(fmt::format("{} does not begin as a file of Flor's: run `flor fsck`",
+    throw Damaged(fmt::format("{} does not start with Flor's file header: run `flor fsck`",
                               file.path().string()));
   }
   if (const auto format = get<std::uint32_t>(std::span(header).subspan(8)); format != kFormat) {

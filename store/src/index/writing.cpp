@@ -114,8 +114,8 @@ void Writing::require_own_journals(std::int64_t run, const std::string& key) {
                            key.substr(0, 8)));
   }
   throw Error(
-      fmt::format("{} has journals of a run that was dropped: run `flor gc`, which removes "
-                  "what is left of it after an hour, then this command again",
+      fmt::format("{} has journals of a run that was removed: once they are an hour old, run "
+                  "`flor gc`, which deletes them, then this command again",
                   database_.paths.run(key).string()));
 }
 

@@ -22,8 +22,11 @@ constexpr std::uint64_t kWaitingFree = std::uint64_t{4} << 30;
 constexpr std::uint64_t kWaitingRatio = 16;
 
 [[noreturn]] void throw_scratch(const char* what, const std::filesystem::path& directory) {
-  throw Error(fmt::format("cannot {} a temporary file in {}: {}: free some space there", what,
-                          directory.string(), std::generic_category().message(errno)));
+  const int error = errno;
+  const bool is_full = error == ENOSPC || error == EDQUOT;
+  throw Error(fmt::format("cannot {} a temporary file in {}: {}{}", what, directory.string(),
+                          std::generic_category().message(error),
+                          is_full ? ": free some space there" : ""));
 }
 
 void read_slot(int file, std::int64_t slot, std::span<std::byte> raw,

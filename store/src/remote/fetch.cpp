@@ -635,8 +635,8 @@ class Fetching {
                            : has_place && !leads && run.rank > 0 && row->integer(1) == run.rank;
     if (agree) return;
     throw Damaged(
-        fmt::format("run {} in {} says two things of its place in a group of ranks: it was "
-                    "not taken over; spool it again from where it was recorded",
+        fmt::format("run {} in {} contradicts itself about its place in a group of ranks: it was "
+                    "not fetched; spool it again from where it was recorded",
                     run.key, objects_.url()));
   }
 

@@ -51,7 +51,7 @@ Examples:
     syntax.option("--under", "SIZE", keep_.under,
                   "prune the worst of the kept ones, too, until they fit");
     syntax.flag("--newer", keep_.newer, "prune the older of equal values, not the newer");
-    syntax.flag("--whole-runs", whole_runs_, "prune the runs altogether");
+    syntax.flag("--whole-runs", whole_runs_, "remove whole runs, not only checkpoints");
     syntax.option("--grace", "TIME", grace_, "prune only what was not needed for TIME (default 24h)");
     syntax.flag("--dry-run", dry_run_, "show what prune would do, and change nothing");
     syntax.option("--transfers", "N", transfers_, "run N transfers at once (default 8)");

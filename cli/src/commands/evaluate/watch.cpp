@@ -94,11 +94,11 @@ Examples:
     syntax.flag("--existing", existing_, "evaluate what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to evaluate");
     syntax.option("--patience", "SECONDS", patience_,
-                  "try for SECONDS while nothing can be written, with --until-idle (default 60)");
+                  "with --until-idle, keep trying for SECONDS if nothing can be written (default 60)");
     syntax.option("-w,--workers", "N", workers_,
                   "evaluate N at once with each evaluator (default 1, or one on each node)");
     syntax.option("--gpus", "LIST", gpus_,
-                  "deal these GPUs to the workers, as 0,1; one worker for each by default");
+                  "divide these GPUs among the workers, as 0,1 (default: one worker per GPU)");
     syntax.option("--queue", "URL", queue_,
                   "share jobs with other machines: redis://[[user]:password@]host:port[/db]");
     syntax.option("--order", "ORDER", order_, "evaluate in this order: fifo, newest or bisect");
@@ -106,13 +106,13 @@ Examples:
                   "end an evaluation after SECONDS (default: never)");
     syntax.option("--retries", "N", retries_, "try again N times after a failure (default 3)");
     syntax.option("--settle", "SECONDS", settle_,
-                  "wait until a file of unknown form stays the same for SECONDS (default 2)");
+                  "wait until a file of unknown format has been unchanged for SECONDS (default 2)");
     syntax.option("--watch-interval", "SECONDS", interval_,
                   "look at network file systems every SECONDS (default 5)");
     syntax.flag("--fresh", fresh_,
                 "fork a process for each evaluation by a function of Python, which inherits "
                 "nothing from those before it");
-    syntax.flag("--poll", poll_, "look at intervals, as if no file system told of changes");
+    syntax.flag("--poll", poll_, "poll even where the file system reports changes");
     syntax.option("--lease", "SECONDS", lease_,
                   "leave a job with a silent watch for SECONDS (default 30)");
     engine_options_.setup(syntax, engine_);

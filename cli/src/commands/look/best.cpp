@@ -71,6 +71,7 @@ Examples:
 
  private:
   void check_options() const;
+  void check_order() const;
   std::vector<store::Run> choose(Context& context) const;
   std::vector<Ranked> rank(Context& context, const std::vector<store::Run>& runs) const;
   [[noreturn]] void throw_no_number(Context& context, const std::vector<store::Run>& runs) const;
@@ -86,14 +87,16 @@ Examples:
 };
 
 void Best::check_options() const {
-  if (min_ == max_) {
-    throw UsageError(fmt::format(
-        "which values of '{}' are good? give --min or --max, as in 'flor best loss --min'",
-        printable(metric_)));
-  }
   if (!runs_.empty() && !experiment_.empty()) {
     throw UsageError("--run and --experiment exclude each other: give one of them");
   }
+}
+
+void Best::check_order() const {
+  if (min_ != max_) return;
+  throw UsageError(
+      fmt::format("which values of '{}' are good? give --min or --max, as in 'flor best {} --min'",
+                  printable(metric_), store::shell_word(metric_)));
 }
 
 std::vector<store::Run> Best::choose(Context& context) const {
@@ -208,6 +211,7 @@ int Best::run(Context& context) {
   const std::vector<store::Run> runs = choose(context);
   const std::vector<Ranked> ranked = rank(context, runs);
   if (ranked.empty()) throw_no_number(context, runs);
+  check_order();
   const auto best = std::ranges::find_if(ranked, &Ranked::is_stored);
   const Ranked& first = ranked.front();
   if (best == ranked.end()) {

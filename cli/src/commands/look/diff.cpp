@@ -76,7 +76,7 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("A", first_, "a run", true);
     syntax.operand("B", second_, "another one", true);
-    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.flag("-p,--patch", patch_, "show what changed in the sources, line by line");
     syntax.option("-U,--context", "N", context_lines_,
                   "show N lines around a change, with --patch (default 3)");
     syntax.other_name("--code", "use --patch");

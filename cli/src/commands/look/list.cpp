@@ -219,7 +219,7 @@ Examples:
                   "choose only runs for which this holds, as 'lr>0.01 and epochs=8'");
     syntax.flag("-q,--quiet", quiet_, "print ids only, for scripts");
     syntax.flag("--ranks", ranks_, "show a line for each rank of a group, instead of one for all");
-    syntax.flag("--experiments", experiments_, "show one line an experiment");
+    syntax.flag("--experiments", experiments_, "show one line per experiment");
     syntax.flag("--removed", removed_, "show the runs that flor rm has removed, and no others");
     syntax.other_name("-e", "use --experiments");
   }

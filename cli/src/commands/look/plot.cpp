@@ -64,7 +64,7 @@ Examples:
     syntax.option("--smooth", "WEIGHT", smooth_, "draw a moving average, from 0 (none) to below 1");
     syntax.flag("--log", logarithmic_, "give every power of ten the same room");
     syntax.option("--epochs", "EPOCHS", epochs_, "draw only these: A..B, both included, 0-based");
-    syntax.flag("-f,--follow", follow_, "draw again when values come, until the runs have ended");
+    syntax.flag("-f,--follow", follow_, "redraw when new values arrive, until the runs end");
     syntax.option("--size", "WxH", size_, "set the picture's size (900x424), or columns and lines");
     syntax.flag("--ascii", ascii_, "draw with plain letters instead of dots of braille");
   }

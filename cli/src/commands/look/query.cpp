@@ -102,7 +102,7 @@ Examples:
     syntax.flag("--evaluated", evaluated_, "show only what evaluators found in checkpoints");
     syntax.flag("-a,--all", all_, "show what other questions found under the same name, too");
     syntax.flag("--csv", csv_, "print comma-separated values, every digit");
-    syntax.flag("--jsonl", jsonl_, "print one JSON object a row");
+    syntax.flag("--jsonl", jsonl_, "print one JSON object per row");
   }
   int run(Context& context) override;
 
@@ -148,7 +148,7 @@ void Query::check_options(const Context& context) const {
         "out either");
   }
   if (groups_.any() && all_) {
-    throw UsageError("--all and groups exclude each other: other answers count in no mean");
+    throw UsageError("--all cannot be combined with groups: means do not include other answers");
   }
   if ((csv_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (context.json() ? 1 : 0) > 1) {
     throw UsageError("--csv, --json and --jsonl exclude each other: give one of them");

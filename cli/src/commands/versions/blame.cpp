@@ -53,7 +53,7 @@ Examples:
     syntax.operand("METRIC", metric_, "name of a logged value, as in flor list --columns", true);
     syntax.operand("NAME", experiment_, "the experiment; the one last recorded here if left out",
                    false);
-    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.flag("-p,--patch", patch_, "show what changed in the sources, line by line");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
     syntax.other_name("--code", "use --patch");

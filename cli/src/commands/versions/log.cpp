@@ -52,7 +52,7 @@ Examples:
                    false);
     syntax.flag("-g,--graph", graph_,
                 "draw the versions, their runs and the commits they began at");
-    syntax.flag("-p,--patch", patch_, "show the change of the sources line by line");
+    syntax.flag("-p,--patch", patch_, "show what changed in the sources, line by line");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
     syntax.option("-n,--limit", "N", limit_, "show at most N versions");

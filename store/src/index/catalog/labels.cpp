@@ -74,7 +74,7 @@ bool is_name(std::string_view experiment) {
 void check_tag(const std::string& tag) {
   if (is_tag(tag)) return;
   throw UsageError(fmt::format(
-      "{} is no tag: a tag is one word of at most {} bytes without blanks, quotes, brackets and "
+      "{} is not a tag: a tag is one word of at most {} bytes without blanks, quotes, brackets and "
       "<>=!~,;|, as in flor tag RUN good",
       tag.size() > kTagBytesMax ? "a text so long" : fmt::format("'{}'", tag), kTagBytesMax));
 }
