@@ -70,8 +70,8 @@ Examples:
     syntax.flag("--verify", wish_.verify,
                 "execute an epoch to verify what was found, however long it takes");
     syntax.option("--verify-epochs", "N|all|none", wish_.verify_epochs,
-                  "execute N epochs to verify (default: 1, if it takes no longer than the replay, or "
-                  "a minute)");
+                  "execute N epochs to verify (default: 1, if it takes no longer than the replay, "
+                  "or a minute)");
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
     syntax.flag("--current", current_, "run the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "build the version's own code with this command");
