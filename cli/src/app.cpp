@@ -2,7 +2,6 @@
 #include "app.h"
 
 #include "commands/commands.h"
-#include "commands/setup_commands.h"
 #include "completion.h"
 #include "output/terminal_text.h"
 #include "seats/seat.h"

@@ -5,7 +5,7 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "protocol/program_of_run.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 #include "shell/context.h"
 #include "sources/analysis.h"
 

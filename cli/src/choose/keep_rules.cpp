@@ -1,7 +1,7 @@
 #include "choose/keep_rules.h"
 
 #include "output/terminal_text.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 
 #include <flor/store/error.h>
 

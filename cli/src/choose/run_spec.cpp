@@ -3,7 +3,7 @@
 
 #include "output/terminal_text.h"
 #include "protocol/program_of_run.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 #include "shell/context.h"
 
 #include <flor/store/error.h>

@@ -1,4 +1,4 @@
-// The subcommands, one a file.
+// The subcommands, one a file; registered in app.cpp, `groups()`.
 #pragma once
 
 #include "shell/command.h"
@@ -40,5 +40,7 @@ std::unique_ptr<Command> make_tag();
 std::unique_ptr<Command> make_note();
 std::unique_ptr<Command> make_rename();
 std::unique_ptr<Command> make_rm();
+std::unique_ptr<Command> make_doctor();
+std::unique_ptr<Command> make_config();
 
 }  // namespace flor::cli

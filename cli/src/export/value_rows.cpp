@@ -21,7 +21,7 @@ std::string index_text(std::int64_t index) { return index < 0 ? "" : fmt::format
 
 class CsvRows {
  public:
-  CsvRows(Output& out, const RunColumns& beside) : csv_(out), beside_(beside) {
+  CsvRows(Output& out, const ColumnsBesideValues& beside) : csv_(out), beside_(beside) {
     for (const char* title : {"run", "experiment"}) csv_.field(title);
     for (const std::string& title : beside.titles()) csv_.field(title);
     for (const char* title : {"metric", "loop", "epoch", "step", "inner", "ordinal", "type",
@@ -33,7 +33,7 @@ class CsvRows {
   void add(const store::Run& run, const Value& value) {
     csv_.field(run.key);
     csv_.field(run.start.experiment);
-    for (const RunColumns::Cell& cell : beside_.of(run.id)) csv_.field(cell.exact);
+    for (const ColumnsBesideValues::Cell& cell : beside_.of(run.id)) csv_.field(cell.exact);
     csv_.field(value.name);
     csv_.field(value.place.path);
     csv_.field(index_text(value.place.epoch));
@@ -49,10 +49,10 @@ class CsvRows {
 
  private:
   CsvWriter csv_;
-  const RunColumns& beside_;
+  const ColumnsBesideValues& beside_;
 };
 
-Json value_json(const store::Run& run, const Value& value, const RunColumns& beside) {
+Json value_json(const store::Run& run, const Value& value, const ColumnsBesideValues& beside) {
   Json result{{"run", run.key},
               {"experiment", run.start.experiment},
               {"metric", value.name},

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "output/stream.h"
-#include "view/run_columns.h"
+#include "view/columns_beside_values.h"
 
 #include <flor/store/store.h>
 
@@ -17,7 +17,7 @@ namespace flor::cli {
 struct ExportQuestion {
   std::vector<std::string> metrics;  ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;
-  RunColumns beside = {};  ///< what stands of the run in each row
+  ColumnsBesideValues beside = {};  ///< what stands of the run in each row
 };
 
 enum class RowFormat { csv, json, jsonl };

@@ -2,7 +2,7 @@
 
 #include "output/time.h"
 #include "remote/choice.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 #include "shell/context.h"
 
 #include <flor/store/error.h>

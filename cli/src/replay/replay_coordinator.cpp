@@ -335,7 +335,7 @@ void Coordinator::take_done(int number, std::size_t rank, const store::ReplayedP
 
 void Coordinator::merge() {
   if (handed_.empty()) return;
-  for (Merger& merger : mergers_) merger.flush();
+  for (PartMerger& merger : mergers_) merger.flush();
   for (const Handed& handed : std::exchange(handed_, {})) {
     note_done(handed.slot, handed.rank, handed.part);
   }

@@ -5,7 +5,7 @@
 #include "launch/seat_starter.h"
 #include "process/stop_signals.h"
 #include "replay/engine.h"
-#include "replay/merger.h"
+#include "replay/part_merger.h"
 #include "replay/pool.h"
 #include "replay/progress.h"
 
@@ -105,7 +105,7 @@ class Coordinator {
   /// A process of a worker.
   struct Member {
     std::unique_ptr<ReplayProcess> process;
-    Merger::Hands hands;
+    PartMerger::Hands hands;
     bool starting = true;   ///< has not asked for work yet
     std::size_t asked = 0;  ///< questions
     std::size_t given = 0;  ///< answers
@@ -157,7 +157,7 @@ class Coordinator {
   Progress& progress_;
   Beside* beside_;
   std::vector<Slot> slots_;
-  std::vector<Merger> mergers_;  // one for each rank, where processes hand in
+  std::vector<PartMerger> mergers_;  // one for each rank, where processes hand in
   struct Handed {
     int slot;
     std::size_t rank;

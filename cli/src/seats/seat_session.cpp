@@ -1,10 +1,10 @@
 #include "seats/seat_session.h"
 
-#include "file/new_file.h"
 #include "file/home_files.h"
 #include "file/line_log.h"
+#include "file/new_file.h"
 #include "maintain/shared_view.h"
-#include "replay/merger.h"
+#include "replay/part_merger.h"
 
 #include <flor/store/error.h>
 
@@ -83,14 +83,14 @@ std::vector<std::string> seats_in(const fs::path& directory) {
 /// Merges all that the seats of a session have handed in and that is not merged yet.
 std::int64_t merge_session(store::Store& store, const fs::path& directory) {
   std::istringstream replays(read_file(directory / "replays"));
-  std::vector<Merger> mergers;
+  std::vector<PartMerger> mergers;
   std::string key;
   for (std::int64_t replay = 0; replays >> key >> replay;) {
     mergers.emplace_back(store, store.catalog().resolve(key).id, replay);
   }
   std::int64_t merged = 0;
   for (const std::string& seat : seats_in(directory)) {
-    std::map<std::size_t, Merger::Hands> hands;
+    std::map<std::size_t, PartMerger::Hands> hands;
     for (const std::string& text :
          store::LineLogReader(directory / "seats" / (seat + ".said")).read()) {
       const std::size_t space = text.find(' ');
@@ -99,13 +99,13 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
       if (rank >= mergers.size()) continue;
       using Kind = detail::WorkerLine::Kind;
       const auto line = detail::WorkerLine::decode(std::string_view(text).substr(space + 1));
-      Merger& merger = mergers[rank];
+      PartMerger& merger = mergers[rank];
       if (line.kind == Kind::hello) hands[rank] = {};  // a new process
       if (line.kind == Kind::object) merger.take(line.object);
       if (line.kind == Kind::value) hands[rank].take(line.value);
       if (line.kind == Kind::done) merger.complete(hands[rank], line.part);
     }
-    for (Merger& merger : mergers) merged += static_cast<std::int64_t>(merger.flush().size());
+    for (PartMerger& merger : mergers) merged += static_cast<std::int64_t>(merger.flush().size());
   }
   return merged;
 }

@@ -1,7 +1,7 @@
 #include "load/input_choice.h"
 
 #include "protocol/program_of_run.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 #include "session/run_choice.h"
 #include "session/runtime.h"
 

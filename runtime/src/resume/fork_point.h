@@ -2,7 +2,7 @@
 #pragma once
 
 #include "protocol/flags.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 
 #include <flor/store/store.h>
 

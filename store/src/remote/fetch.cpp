@@ -6,7 +6,7 @@
 #include "database/store_impl.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/catalog/labels.h"
-#include "index/copies/replay_merge.h"
+#include "index/copies/fetched_replays.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/run_image.h"
 #include "index/values/logged_evaluations.h"

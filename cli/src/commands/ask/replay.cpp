@@ -6,7 +6,7 @@
 #include "output/terminal_text.h"
 #include "remote/far_run.h"
 #include "replay/replay_text.h"
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 #include "seats/engine_options.h"
 #include "shell/context.h"
 

@@ -1,5 +1,5 @@
 // flor config: the settings, and where they come from.
-#include "commands/setup_commands.h"
+#include "commands/commands.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "shell/context.h"

@@ -1,5 +1,5 @@
 // flor doctor: checks the installation and the store, and names remedies.
-#include "commands/setup_commands.h"
+#include "commands/commands.h"
 #include "doctor/doctor_findings.h"
 #include "output/json.h"
 #include "output/table.h"

@@ -317,7 +317,7 @@ int Export::export_values(Context& context, Format format) {
     question.last_epoch = range.last;
   }
   if (!columns_.empty()) {
-    question.beside = RunColumns(catalog, runs, columns_, context.now_us());
+    question.beside = ColumnsBesideValues(catalog, runs, columns_, context.now_us());
   }
   if (format == Format::tensorboard) return export_events(context, runs, question);
   const RowFormat rows = format == Format::csv    ? RowFormat::csv

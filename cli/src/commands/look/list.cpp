@@ -9,7 +9,7 @@
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "shell/context.h"
-#include "view/run_columns.h"
+#include "view/columns_beside_values.h"
 #include "view/run_graph.h"
 #include "view/run_json.h"
 

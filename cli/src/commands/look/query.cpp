@@ -11,8 +11,8 @@
 #include "output/terminal_text.h"
 #include "output/values.h"
 #include "shell/context.h"
+#include "view/columns_beside_values.h"
 #include "view/joined_rows.h"
-#include "view/run_columns.h"
 
 #include <flor/store/error.h>
 
@@ -126,7 +126,7 @@ Examples:
   std::vector<std::string> metrics_, runs_, where_;
   std::string columns_;
   bool latest_ = false;
-  RunColumns beside_;
+  ColumnsBesideValues beside_;
   GroupWish groups_;
   std::string experiment_, epochs_;
   bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
@@ -324,7 +324,7 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
       };
       add(shape.runs, key);
       add(shape.runs, answer.run.start.experiment);
-      for (const RunColumns::Cell& cell : beside_.of(answer.run.id)) {
+      for (const ColumnsBesideValues::Cell& cell : beside_.of(answer.run.id)) {
         add(true, cell.shown.empty() ? "-" : cell.shown);
       }
       add(shape.loop, row.place->path.empty() ? "-" : row.place->path);
@@ -358,7 +358,7 @@ void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) c
       const auto& row = answer.rows().row(i);
       csv.field(answer.run.key);
       csv.field(answer.run.start.experiment);
-      for (const RunColumns::Cell& cell : beside_.of(answer.run.id)) csv.field(cell.exact);
+      for (const ColumnsBesideValues::Cell& cell : beside_.of(answer.run.id)) csv.field(cell.exact);
       csv.field(row.place->path);
       csv.field(index_text(row.place->epoch));
       csv.field(index_text(row.place->step));
@@ -423,7 +423,7 @@ int Query::run(Context& context) {
   std::size_t rows = 0;
   for (const RunChoice& choice : runs) answers.push_back(ask(catalog, choice));
   join(answers);
-  if (!columns_.empty()) beside_ = RunColumns(catalog, asked, columns_, context.now_us());
+  if (!columns_.empty()) beside_ = ColumnsBesideValues(catalog, asked, columns_, context.now_us());
   choose_rows(answers);
   for (const RunAnswer& answer : answers) rows += answer.shown.size();
   if (csv_) {

@@ -3,7 +3,7 @@
 #include "database/manifest.h"
 #include "database/rows.h"
 #include "database/store_impl.h"
-#include "index/copies/replay_merge.h"
+#include "index/copies/fetched_replays.h"
 #include "index/writing.h"
 
 #include <flor/store/error.h>

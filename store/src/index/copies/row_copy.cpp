@@ -2,7 +2,7 @@
 
 #include "database/rows.h"
 #include "index/apply.h"
-#include "index/copies/replay_merge.h"
+#include "index/copies/fetched_replays.h"
 #include "index/copies/table_copy.h"
 #include "index/values/answers.h"
 

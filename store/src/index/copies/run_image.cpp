@@ -7,7 +7,7 @@
 #include "index/apply.h"
 #include "index/catalog/labels.h"
 #include "index/catalog/resume_rows.h"
-#include "index/copies/replay_merge.h"
+#include "index/copies/fetched_replays.h"
 #include "index/copies/row_copy.h"
 #include "index/copies/table_copy.h"
 #include "index/values/metric_rows.h"

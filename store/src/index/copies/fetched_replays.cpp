@@ -1,4 +1,4 @@
-#include "index/copies/replay_merge.h"
+#include "index/copies/fetched_replays.h"
 
 #include "index/apply.h"
 #include "index/copies/table_copy.h"

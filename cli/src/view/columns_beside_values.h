@@ -20,7 +20,7 @@ std::vector<std::string> split_columns(std::string_view text);
 inline constexpr std::string_view kDifferingArguments = "arguments";
 
 /// Columns of `flor list` for runs that were chosen, each run's read once.
-class RunColumns {
+class ColumnsBesideValues {
  public:
   struct Cell {
     std::string shown;  ///< empty: the run has no such thing
@@ -29,10 +29,10 @@ class RunColumns {
   };
 
   /// None.
-  RunColumns() = default;
+  ColumnsBesideValues() = default;
   /// `text`: "lr,tag". Throws NotFound for a name that none of the runs has.
-  RunColumns(const store::Catalog& catalog, std::span<const store::Run> runs, std::string_view text,
-             std::int64_t now_us);
+  ColumnsBesideValues(const store::Catalog& catalog, std::span<const store::Run> runs,
+                      std::string_view text, std::int64_t now_us);
 
   const std::vector<std::string>& titles() const { return titles_; }
   /// One for each title.

@@ -1,4 +1,4 @@
-#include "view/run_columns.h"
+#include "view/columns_beside_values.h"
 
 #include "choose/run_facts.h"
 #include "choose/telling_arguments.h"
@@ -35,8 +35,8 @@ Json number_json(double value) {
   return is_whole ? Json(static_cast<std::int64_t>(value)) : json_number(value);
 }
 
-RunColumns::Cell cell_of(const ListedRun& facts, const RunColumn& column, const std::string& name,
-                         std::int64_t now_us) {
+ColumnsBesideValues::Cell cell_of(const ListedRun& facts, const RunColumn& column,
+                                  const std::string& name, std::int64_t now_us) {
   const Field field = column.field(facts, now_us);
   if (field.text.empty()) return {};
   if (const store::Argument* argument = argument_in(facts, name)) {
@@ -62,8 +62,9 @@ std::vector<std::string> split_columns(std::string_view text) {
   }
 }
 
-RunColumns::RunColumns(const store::Catalog& catalog, std::span<const store::Run> runs,
-                       std::string_view text, std::int64_t now_us) {
+ColumnsBesideValues::ColumnsBesideValues(const store::Catalog& catalog,
+                                         std::span<const store::Run> runs, std::string_view text,
+                                         std::int64_t now_us) {
   std::vector<ListedRun> listed;
   TellingArguments seen;
   for (const store::Run& run : runs) {
@@ -87,13 +88,13 @@ RunColumns::RunColumns(const store::Catalog& catalog, std::span<const store::Run
   }
 }
 
-const std::vector<RunColumns::Cell>& RunColumns::of(std::int64_t run) const {
+const std::vector<ColumnsBesideValues::Cell>& ColumnsBesideValues::of(std::int64_t run) const {
   static const std::vector<Cell> kNone;
   const auto found = cells_.find(run);
   return found == cells_.end() ? kNone : found->second;
 }
 
-Json RunColumns::json_of(std::int64_t run) const {
+Json ColumnsBesideValues::json_of(std::int64_t run) const {
   Json result = Json::object();
   const std::vector<Cell>& cells = of(run);
   for (std::size_t i = 0; i < cells.size(); ++i) result[titles_[i]] = cells[i].json;

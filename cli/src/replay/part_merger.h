@@ -16,10 +16,10 @@
 namespace flor::cli {
 
 /// Merges for one rank. A part counts once, however many processes hand it in, and however often.
-class Merger {
+class PartMerger {
  public:
   /// `run` and `replay` as in the catalog.
-  Merger(store::Store& store, std::int64_t run, std::int64_t replay);
+  PartMerger(store::Store& store, std::int64_t run, std::int64_t replay);
 
   /// Writes content to the store at once.
   void take(const detail::HandedObject& object);
@@ -31,7 +31,7 @@ class Merger {
     void take(detail::HandedValue handed);
 
    private:
-    friend class Merger;
+    friend class PartMerger;
     std::map<std::int64_t, std::vector<store::Value>> values_;
   };
   /// Takes a complete part with its values. False if it was complete before.

@@ -1,5 +1,6 @@
 // Checkpoints as users name them: which one a text means, and what is said where there is none.
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
+
 #include "retention_fixture.h"
 
 #include <flor/store/error.h>
@@ -69,8 +70,8 @@ TEST_F(CheckpointChoiceTest, BestAloneIsWhatTheStrategyOfTheRunSays) {
   const auto store = open();
   const Run run = record(*store, {3.0, 1.0, 2.0});
   EXPECT_THAT([&] { find_place(*store, run, "best"); },
-              ThrowsMessage<UsageError>(HasSubstr("name a metric, as in " + run.key.substr(0, 8) +
-                                                  "@best:loss:min")));
+              ThrowsMessage<UsageError>(
+                  HasSubstr("name a metric, as in " + run.key.substr(0, 8) + "@best:loss:min")));
   store->catalog().put_strategy(run.id,
                                 {.score_attribute = "loss", .score_order = ScoreOrder::min});
   EXPECT_EQ(epoch(*store, run, "best"), 1);

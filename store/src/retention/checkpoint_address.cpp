@@ -1,4 +1,4 @@
-#include "retention/checkpoint_choice.h"
+#include "retention/checkpoint_address.h"
 
 #include "base/edit_distance.h"
 #include "base/text.h"
