@@ -37,14 +37,32 @@ def comments():
                 yield place(path, text, match.start()), words
 
 
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def words_of(arguments):
+    """The text that a call says: `{}` for what is added to literals, ` / ` before the next branch or argument."""
+    words, end = "", 0
+    for match in LITERAL.finditer(arguments):
+        if not match.group(1):
+            continue
+        between = arguments[end:match.start()].strip()
+        if between.endswith("+") and (between.startswith("+") or not words):
+            words += "{}" if between != "+" else ""
+        elif between and words:
+            words += " / "
+        words += match.group(1)
+        end = match.end()
+    return words + ("{}" if words and arguments[end:].lstrip().startswith("+") else "")
+
+
 def messages():
     """Literals with several words in what throws or says something."""
     call = re.compile(r"\b(?:throw \w+|\w*(?:say|refuse|warn|trouble|remark)\w*)\s*\((.*?)\);", re.S)
     for path in sources():
         text = path.read_text()
         for match in call.finditer(text):
-            literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', match.group(1))
-            words = "".join(literals)
+            words = words_of(match.group(1))
             if words.count(" ") >= 4:
                 yield place(path, text, match.start()), words
 
