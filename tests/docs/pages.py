@@ -195,8 +195,8 @@ class Shell:
         environment |= settings | {
             "HOME": str(self.directory), "FLOR_HOME": str(place / "home"), "LC_ALL": "C.UTF-8", "TERM": "dumb",
             "PATH": f"{settings['PREFIX']}/bin:{os.environ['PATH']}", "CMAKE_PREFIX_PATH": settings["PREFIX"],
-            "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "me", "GIT_AUTHOR_EMAIL": "me@localhost",
-            "GIT_COMMITTER_NAME": "me", "GIT_COMMITTER_EMAIL": "me@localhost"}
+            "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.useConfigOnly",
+            "GIT_CONFIG_VALUE_0": "true"}
         if shutil.which("ccache"):  # its cache, not one in the page's home
             environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
             environment["CCACHE_DIR"] = subprocess.run(["ccache", "--get-config", "cache_dir"], check=True,
@@ -241,6 +241,13 @@ class Shell:
                     if own and printed[own[-1]][1] == "":  # the line break before the mark
                         del printed[own[-1]]
         return printed, status
+
+    def set_up(self, command):
+        """Runs what the reader does not see, which may commit: the reader's git knows no name."""
+        self.run("export {GIT_AUTHOR,GIT_COMMITTER}_NAME=me {GIT_AUTHOR,GIT_COMMITTER}_EMAIL=me@localhost")
+        result = self.run(command)
+        self.run("unset {GIT_AUTHOR,GIT_COMMITTER}_{NAME,EMAIL}")
+        return result
 
     def neutral(self, text):
         for place, here in (self.places | self.called).items():
@@ -313,7 +320,7 @@ def run_block(shell, block, write):
     """Complaints about the block; where `write`, what is to be put into the page instead."""
     complaints, changes = [], []
     for word, command in block.before:
-        printed, status = shell.run(command)
+        printed, status = shell.set_up(command)
         if status or (word and len(printed) != 1):
             complaints.append(f"line {block.line}: the set-up ends with status {status}:\n" + shown(printed))
         elif word:

@@ -74,7 +74,7 @@ debian() {
   mkdir "$root/project/source"
   cp -r "$source/README.md" "$source/docs" "$root/project/source"
   cp -r "$here/../docs/pages.py" "$here/outside" "$here/outside_project.sh" "$here/look.sh" "$root/project"
-  inside sh -c 'printf "[user]\nname = a\nemail = a@localhost\n[init]\ndefaultBranch = main\n" >/root/.gitconfig'
+  inside sh -c 'printf "[init]\ndefaultBranch = main\n" >/root/.gitconfig'
   files >"$base/before"
 }
 
