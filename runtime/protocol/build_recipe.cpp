@@ -1,5 +1,7 @@
 #include "protocol/build_recipe.h"
 
+#include "base/text.h"
+
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
@@ -49,8 +51,10 @@ BuildRecipe BuildRecipe::decode(std::string_view text) {
       recipe.cache.push_back({variable.at(0), variable.at(1), variable.at(2)});
     }
     recipe.environment = json.value("environment", std::map<std::string, std::string>());
-  } catch (const OrderedJson::exception& error) {
-    throw Error(fmt::format("what is recorded about the build cannot be read: {}", error.what()));
+  } catch (const OrderedJson::exception&) {
+    throw Error(fmt::format("what is recorded about its build is no recipe of flor_instrument ({}): "
+                            "say how it is built with --build COMMAND",
+                            store::printable(text.substr(0, 40))));
   }
   return recipe;
 }

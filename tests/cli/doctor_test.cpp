@@ -49,6 +49,20 @@ class DoctorTest : public CliTest {
   }
 };
 
+TEST_F(DoctorTest, ShowsNothingThatActsOnATerminal) {
+  const std::string odd = "\x1b[31m\r\u009b\u202e\xff";
+  begin({{"blas", odd}});
+  close();
+  const auto moved = home().string() + odd;
+  std::filesystem::rename(home(), moved);
+  const Outcome outcome = bare({"doctor", "--home", moved});
+  std::filesystem::rename(moved, home());
+  for (const char* raw : {"\x1b", "\r", "\u009b", "\u202e", "\xff"}) {
+    EXPECT_EQ(outcome.out.find(raw), std::string::npos);
+  }
+  EXPECT_THAT(outcome.out, HasSubstr("\\x1b[31m\\x0d\\u{9b}\\u{202e}\\xff"));
+}
+
 TEST_F(DoctorTest, SaysWhatIsHereAndThatItIsWell) {
   record({});
   close();

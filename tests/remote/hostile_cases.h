@@ -1,7 +1,10 @@
 // Buckets that an attacker made: each is an honest one with a change.
 #pragma once
 
+#include "catalog_rows.h"
 #include "crafted_bucket.h"
+#include "database/open_file.h"
+#include "database/schema.h"
 
 #include <functional>
 #include <string>
@@ -282,6 +285,51 @@ inline void add_strange_runs(std::vector<HostileBucket>& list) {
                         "UPDATE environment SET json = '{\"LD_PRELOAD\":\"/tmp/x.so\"}'", false,
                         true));
   list.push_back(by_sql("labels that no command would say", strange_labels(), false, true));
+}
+
+/// A row in a table that has none, since only rows can be changed.
+inline std::string first_row(const std::string& table, const std::vector<CatalogColumn>& columns) {
+  std::string row;
+  for (const auto& [name, type] : columns) {
+    row += row.empty() ? "" : ", ";
+    if (name == "run" || name == "leader") {
+      row += "(SELECT id FROM run)";
+    } else {
+      row += type == "TEXT" ? "'[]'" : type == "BLOB" ? "zeroblob(16)" : "1";
+    }
+  }
+  return fmt::format(
+      "INSERT OR IGNORE INTO {0} SELECT {1} WHERE '{0}' <> 'block' AND NOT EXISTS (SELECT 1 FROM "
+      "{0}); ",
+      table, row);
+}
+
+/// Each number of each table of a catalog at its extremes, and each text in forms that no reader
+/// expects: what the schema has, so that a column which is added to it is among them.
+inline std::vector<HostileBucket> each_column() {
+  std::vector<HostileBucket> list;
+  store::Connection schema(":memory:", store::Connection::Mode::create);
+  schema.execute(store::kSchema);
+  store::add_later_tables(schema, store::OpenMode::create, store::kLaterTables);
+  for (const std::string& table : catalog_tables(schema)) {
+    const std::vector<CatalogColumn> columns = catalog_columns(schema, table);
+    for (const auto& [name, type] : columns) {
+      std::vector<std::string> contents;
+      if (type == "INTEGER") {
+        contents = {"0", "-1", "2147483648", "4611686018427387904", "9223372036854775807"};
+      } else if (type == "TEXT") {
+        contents = {"'x'", "'a' || char(27, 93, 48, 59, 7, 10, 13, 155, 8238)",
+                    "hex(randomblob(524288))", "CAST(x'ff41c328' AS TEXT)"};
+      }
+      for (const std::string& content : contents) {
+        list.push_back(by_sql(fmt::format("{}.{} = {}", table, name, content),
+                              fmt::format("{}UPDATE OR IGNORE {} SET \"{}\" = {}",
+                                          first_row(table, columns), table, name, content),
+                              false, true));
+      }
+    }
+  }
+  return list;
 }
 
 inline std::vector<HostileBucket> hostile_buckets() {

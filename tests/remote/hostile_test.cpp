@@ -1,8 +1,10 @@
 // What an attacker who can write to a bucket can do to who reads it, through the real program:
 // nothing is executed, nothing that is here is replaced, nothing hangs, and memory stays in
 // proportion to what was sent.
+#include "base/text.h"
 #include "catalog_rows.h"
 #include "hostile_cases.h"
+#include "index/copies/foreign_rows.h"
 #include "store/made_again.h"
 #include "support/content.h"
 #include "support/process.h"
@@ -16,6 +18,8 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <iterator>
+#include <random>
 #include <sstream>
 
 namespace flor::remote {
@@ -63,6 +67,22 @@ class Scene {
             {"replay", run, "--from", url(), "--", "/bin/true"}};
   }
 
+  /// What a user looks at afterwards, with runs of both in the home.
+  std::vector<std::vector<std::string>> looks(const std::string& run) const {
+    return {{"list"},
+            {"list", "--json"},
+            {"top", "--once"},
+            {"du"},
+            {"best", "loss", "--min", "--experiment", "linear"},
+            {"show", run, "--all"},
+            {"plot", run},
+            {"query", "loss", "--run", run},
+            {"log"},
+            {"doctor"},
+            {"fsck", "--no-read-data"},
+            {"replay", run, "--dry-run", "--", "/bin/true"}};
+  }
+
   std::uint64_t sent() const {
     std::uint64_t bytes = 0;
     for (const auto& entry : fs::recursive_directory_iterator(bucket())) {
@@ -106,6 +126,22 @@ bool holds(const std::map<std::string, std::string>& now,
     return true;
   });
 }
+
+/// Whether a terminal would do something with it instead of showing it.
+bool acts_on_terminal(std::string_view text) {
+  while (!text.empty()) {
+    const store::CodePoint point = store::first_code_point(text);
+    const std::string_view one = text.substr(0, std::max<std::size_t>(point.length, 1));
+    if (one != "\n" && store::printable(one) != one) return true;
+    text.remove_prefix(one.size());
+  }
+  return false;
+}
+
+/// What each command takes with honest runs.
+struct Usual {
+  std::vector<long> commands, looks;  ///< KiB
+};
 
 class HostileTest : public RemoteTest {
  protected:
@@ -175,7 +211,7 @@ class HostileTest : public RemoteTest {
   }
 
   /// Each command of its own, on a store as it was before.
-  void attack(const Scene& scene, const HostileBucket& hostile, const std::vector<long>& usual,
+  void attack(const Scene& scene, const HostileBucket& hostile, const Usual& usual,
               const std::map<std::string, std::string>& before) const {
     SCOPED_TRACE(hostile.name);
     apart([&] { scene.begin(&hostile, run_of(hostile)); });
@@ -186,41 +222,168 @@ class HostileTest : public RemoteTest {
       SCOPED_TRACE(commands[i][0] + " " + commands[i][1] + ": " + result.out + result.err);
       EXPECT_FALSE(result.timed_out);
       EXPECT_EQ(result.signal, 0);
-      EXPECT_LT(result.peak_kib, usual[i] + allowed);
+      EXPECT_LT(result.peak_kib, usual.commands[i] + allowed);
       EXPECT_FALSE(fs::exists(executed()));
+      EXPECT_FALSE(acts_on_terminal(result.out + result.err));
       const bool looks = i < 2;
       // A replay brings the facts of a run that is not here, and content only where it is loaded.
       const bool brings_facts = commands[i][0] == "replay" && !hostile.own;
       EXPECT_TRUE(holds(scene.content(), before, (hostile.passes && !looks) || brings_facts));
       EXPECT_TRUE(result.status != 0 || looks || hostile.passes);
     }
+    if (scene.content() != before) look_around(scene, run_of(hostile), usual, allowed);
     apart([&] { store::expect_same_when_made_again(scene.home()); });
+  }
+
+  /// Nothing that came is in the way of the runs recorded here, nor of the terminal.
+  void look_around(const Scene& scene, const std::string& run, const Usual& usual,
+                   long allowed) const {
+    const auto looks = scene.looks(run);
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+      const testing::ProcessResult result = scene.flor(looks[i]);
+      SCOPED_TRACE(fmt::format("{}: status {}: {}{}", looks[i][0], result.status,
+                               result.out.substr(0, 2000), result.err.substr(0, 2000)));
+      EXPECT_FALSE(result.timed_out);
+      EXPECT_EQ(result.signal, 0);
+      EXPECT_NE(result.status, 4);
+      EXPECT_LT(result.peak_kib, usual.looks[i] + allowed);
+      EXPECT_TRUE(looks[i].back() == "--json" || !acts_on_terminal(result.out + result.err));
+      EXPECT_FALSE(fs::exists(executed()));
+    }
+    EXPECT_THAT(scene.flor({"list", "-q"}).out, HasSubstr(own_));
+  }
+
+  Usual usual_memory() const {
+    const Scene honest = scene("usual");
+    honest.begin(nullptr, foreign_);
+    Usual usual;
+    for (const auto& command : honest.commands(foreign_)) {
+      usual.commands.push_back(honest.flor(command).peak_kib);
+    }
+    for (const auto& look : honest.looks(foreign_)) {
+      usual.looks.push_back(honest.flor(look).peak_kib);
+    }
+    return usual;
+  }
+
+  /// In two processes at a time.
+  void attack_with(const std::vector<HostileBucket>& buckets) {
+    const Scene honest = scene("before");
+    honest.begin(nullptr, foreign_);
+    const auto before = honest.content();
+    const Usual usual = usual_memory();
+    constexpr std::size_t kProcesses = 2;
+    std::vector<pid_t> processes;
+    for (std::size_t i = 0; i < kProcesses; ++i) {
+      processes.push_back(begin_apart([&, i] {
+        const Scene own = scene(fmt::format("scene{}", i));
+        for (std::size_t at = i; at < buckets.size(); at += kProcesses) {
+          attack(own, buckets[at], usual, before);
+        }
+      }));
+    }
+    for (const pid_t process : processes) EXPECT_EQ(store::wait_for(process), 0);
+  }
+
+  /// What is fetched, in the home alone: as an older Flor took it.
+  void break_text(const Scene& scene, const std::string& sql) const {
+    scene.begin(nullptr, foreign_);
+    ASSERT_EQ(scene.flor({"fetch", foreign_, scene.url()}).status, 0);
+    apart([&] {
+      store::Connection catalog(scene.home() / "catalog.db", store::Connection::Mode::existing);
+      catalog.execute(sql.c_str());
+    });
   }
 
   std::string own_, foreign_;
 };
 
 TEST_F(HostileTest, NoBucketExecutesReplacesHangsOrFillsTheMemory) {
-  const Scene honest = scene("usual");
-  honest.begin(nullptr, foreign_);
-  const auto before = honest.content();
-  std::vector<long> usual;
-  for (const auto& command : honest.commands(foreign_)) {
-    usual.push_back(honest.flor(command).peak_kib);
-  }
   const std::vector<HostileBucket> buckets = crafted::hostile_buckets();
   EXPECT_GE(buckets.size(), 60U);
-  constexpr std::size_t kProcesses = 2;
-  std::vector<pid_t> processes;
-  for (std::size_t i = 0; i < kProcesses; ++i) {
-    processes.push_back(begin_apart([&, i] {
-      const Scene own = scene(fmt::format("scene{}", i));
-      for (std::size_t at = i; at < buckets.size(); at += kProcesses) {
-        attack(own, buckets[at], usual, before);
-      }
-    }));
+  attack_with(buckets);
+}
+
+TEST_F(HostileTest, NoColumnDoesEither) {
+  constexpr std::size_t kTaken = 24;
+  std::vector<HostileBucket> all = crafted::each_column(), some;
+  std::ranges::sample(all, std::back_inserter(some), kTaken, std::mt19937(1));
+  EXPECT_EQ(some.size(), kTaken);
+  attack_with(some);
+}
+
+TEST_F(HostileTest, NoColumnDoesEitherSlow) { attack_with(crafted::each_column()); }
+
+TEST_F(HostileTest, TextsThatCannotBeReadAreRefusedByName) {
+  const Scene scene = this->scene();
+  for (const store::FormedText& text : store::formed_texts()) {
+    for (const std::string broken : {"x", "7", "{\"cores\":7}", "[7]", "[", "\xff"}) {
+      if (text.form == store::TextForm::object && broken[0] == '{') continue;
+      const std::string row =
+          text.table == std::string("recipe") ? "INSERT INTO recipe (id, json) VALUES (1, '{}'); "
+                                                "INSERT INTO build SELECT id, 1, '' FROM run;"
+          : text.table == std::string("resumption")
+              ? "INSERT INTO resumption SELECT id, 0, 7, 0, 0, 0, 1, '', 0, '', '', '[]' FROM run;"
+          : text.table == std::string("replay")
+              ? "INSERT INTO replay (run, started_us, segment, segments, first_epoch, last_epoch, "
+                "strong, probes, program_digest, command) SELECT id, 1, 0, 1, 0, 1, 0, '', '', "
+                "'[]' FROM run;"
+              : "";
+      const HostileBucket hostile =
+          crafted::by_sql("", fmt::format("{}UPDATE {} SET {} = '{}'", row, text.table,
+                                          text.column, broken));
+      SCOPED_TRACE(fmt::format("{}.{} = {}", text.table, text.column, broken));
+      apart([&] { scene.begin(&hostile, foreign_); });
+      const testing::ProcessResult verified = scene.flor({"remote", "verify", scene.url()});
+      EXPECT_EQ(verified.status, 4);
+      EXPECT_THAT(verified.out, HasSubstr(std::string(text.what) + " cannot be read ("));
+      const testing::ProcessResult fetched = scene.flor({"fetch", foreign_, scene.url()});
+      EXPECT_EQ(fetched.status, 4);
+      EXPECT_THAT(fetched.err, HasSubstr(foreign_));
+      EXPECT_THAT(fetched.err, HasSubstr(std::string(text.what) + " cannot be read ("));
+      EXPECT_EQ(std::ranges::count(fetched.err, '\n'), 1);
+    }
   }
-  for (const pid_t process : processes) EXPECT_EQ(store::wait_for(process), 0);
+}
+
+TEST_F(HostileTest, ATextInTheHomeThatCannotBeReadCostsItsRunAlone) {
+  const Scene scene = this->scene();
+  for (const std::string sql :
+       {"UPDATE run SET command = 'x' WHERE key = '{}'",
+        "INSERT INTO environment (json) VALUES ('7'); UPDATE run SET environment = "
+        "last_insert_rowid() WHERE key = '{}'"}) {
+    break_text(scene, std::string(sql).replace(sql.find("{}"), 2, foreign_));
+    const testing::ProcessResult listed = scene.flor({"list", "--json"});
+    EXPECT_EQ(listed.status, 0);
+    EXPECT_EQ(nlohmann::json::parse(listed.out)["runs"].size(), 2U);
+    EXPECT_THAT(listed.err, HasSubstr("flor: run " + foreign_.substr(0, 8) + ": its "));
+    EXPECT_THAT(listed.err, HasSubstr("`flor rm " + foreign_.substr(0, 8) + "` removes the run"));
+    EXPECT_EQ(std::ranges::count(listed.err, '\n'), 1);
+    EXPECT_EQ(scene.flor({"show", own_}).status, 0);
+    EXPECT_EQ(scene.flor({"tag", own_, "good"}).status, 0);
+    EXPECT_EQ(scene.flor({"show", foreign_}).status, 0);
+    EXPECT_EQ(scene.flor({"replay", foreign_, "--trust"}).status, 4);
+    const testing::ProcessResult checked = scene.flor({"fsck", "--no-read-data"});
+    EXPECT_EQ(checked.status, 4);
+    EXPECT_THAT(checked.out, HasSubstr("unreadable: run " + foreign_));
+    EXPECT_EQ(scene.flor({"rm", foreign_}).status, 0);
+    EXPECT_EQ(scene.flor({"fsck", "--no-read-data"}).status, 0);
+    EXPECT_EQ(scene.flor({"list", "--json"}).err, "");
+  }
+}
+
+TEST_F(HostileTest, NoCountIsBelievedForWhichThereAreNoRows) {
+  const Scene scene = this->scene();
+  for (const std::string sql :
+       {"UPDATE value SET epoch = 9223372036854775807 - epoch",
+        "UPDATE main_loop SET iterations = 2000000000; UPDATE run SET epochs = 2000000000"}) {
+    const HostileBucket hostile = crafted::by_sql("", sql);
+    apart([&] { scene.begin(&hostile, foreign_); });
+    const testing::ProcessResult result = scene.flor({"fetch", foreign_, scene.url()});
+    EXPECT_EQ(result.status, 4);
+    EXPECT_THAT(result.err, HasSubstr("is a number that cannot be"));
+    EXPECT_EQ(scene.flor({"remote", "verify", scene.url()}).status, 4);
+  }
 }
 
 TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {

@@ -126,7 +126,9 @@ void examine_catalog(const store::Store& store, Findings& findings) {
       ++orphans;
       continue;
     }
-    findings.push_back({"catalog", Health::failure, printable(found.what), "flor fsck --repair"});
+    const bool is_of_run = found.kind == store::Finding::Kind::unreadable;
+    findings.push_back({"catalog", Health::failure, found.what,
+                        is_of_run ? "flor rm the run" : "flor fsck --repair"});
   }
   if (orphans > 0) {
     findings.push_back({"catalog", Health::warning,

@@ -69,7 +69,11 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   }
   std::optional<store::RunBuild> build = catalog.build(id);
   std::optional<detail::BuildRecipe> recipe;
-  if (build) recipe = detail::BuildRecipe::decode(build->recipe);
+  try {
+    if (build) recipe = detail::BuildRecipe::decode(build->recipe);
+  } catch (const Error& error) {
+    fmt::print(stderr, "flor: run {}: {}\n", short_key(run), error.what());
+  }
   std::vector<store::Run> ranks;
   if (run.start.rank) {
     ranks = catalog.ranks(run.start.rank->group);

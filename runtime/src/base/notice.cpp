@@ -1,9 +1,11 @@
 #include "base/notice.h"
 
 #include "base/hosted_program.h"
+#include "base/text.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -42,7 +44,10 @@ void say(Level level, std::string_view line) noexcept {
   try {
     std::string text = "flor: ";
     if (rank > 0) text += "rank " + std::to_string(rank) + ": ";
-    for (const char c : in_words_of_program(std::string(line))) text += c == '\n' ? ' ' : c;
+    std::string words = in_words_of_program(std::string(line));
+    std::ranges::replace(words, '\n', ' ');
+    // It may name what a run from elsewhere has logged.
+    text += store::printable(words);
     text += '\n';
     // A lost notice is no reason to disturb the training.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());

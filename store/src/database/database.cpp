@@ -1,6 +1,8 @@
 #include "database/database.h"
 
+#include "base/text.h"
 #include "database/reserve.h"
+#include "database/rows.h"
 #include "database/schema.h"
 #include "file/home_files.h"
 #include "file/shared_home.h"
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -93,6 +96,21 @@ std::unique_ptr<Connection> open_for_reading(const Paths& paths) {
   auto connection = open_for_reading(paths, paths.catalog());
   add_later_tables(*connection, OpenMode::read_only, kLaterTables);
   return connection;
+}
+
+void Database::name_unreadable(std::string_view key, const std::string& flaw) {
+  if (!unreadable_runs.emplace(key).second) return;
+  const std::string name(key.substr(0, 8));
+  std::fprintf(stderr, "flor: run %s: %s; all else is: `flor rm %s` removes the run\n",
+               printable(name).c_str(), flaw.c_str(), printable(name).c_str());
+}
+
+std::vector<std::string> command_of(Database& database, std::int64_t run, std::string_view what,
+                                    std::string_view json) {
+  if (auto words = list_from_json(json)) return *std::move(words);
+  const auto row = database.connection("SELECT key FROM run WHERE id = ?1", run);
+  if (row->step()) database.name_unreadable(row->text_view(0), unreadable(what, json));
+  return {};
 }
 
 std::int64_t now_us() {

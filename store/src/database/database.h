@@ -15,9 +15,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace flor::store {
 
@@ -70,6 +73,11 @@ struct Database : OpenFile {
   /// since what was announced before may not be announced any more.
   std::string searched;
 
+  /// Says once, in a line on standard error, that something recorded about the run cannot be read;
+  /// all else is.
+  void name_unreadable(std::string_view key, const std::string& flaw);
+  std::set<std::string> unreadable_runs;  ///< keys of those that it has named
+
   /// The queue of evaluations, once it has been asked for: see queue/queue_file.h.
   std::shared_ptr<struct QueueFile> queue;
 };
@@ -81,6 +89,11 @@ void note_mark(Connection& connection, const std::string& mark);
 
 /// A connection to the index that only reads.
 std::unique_ptr<Connection> open_for_reading(const Paths& paths);
+
+/// The words of a command that something recorded about the run has; none, and a line says so, if
+/// the text cannot be read.
+std::vector<std::string> command_of(Database& database, std::int64_t run, std::string_view what,
+                                    std::string_view json);
 
 /// Unix time, microseconds.
 std::int64_t now_us();

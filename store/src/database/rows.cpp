@@ -1,6 +1,6 @@
 #include "database/rows.h"
 
-#include <flor/store/error.h>
+#include "base/text.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -16,12 +16,11 @@ std::string dump(const json& value) {
 }
 
 template <typename T>
-T parse(std::string_view text) {
+std::optional<T> parse(std::string_view text) {
   try {
     return json::parse(text).get<T>();
-  } catch (const json::exception& error) {
-    throw Damaged("the catalog holds a list that is not JSON (" + std::string(text.substr(0, 40)) +
-                  "): run `flor fsck`");
+  } catch (const json::exception&) {
+    return std::nullopt;
   }
 }
 
@@ -29,11 +28,16 @@ T parse(std::string_view text) {
 
 std::string to_json(const std::vector<std::string>& list) { return dump(list); }
 std::string to_json(const std::map<std::string, std::string>& map) { return dump(map); }
-std::vector<std::string> list_from_json(std::string_view text) {
+std::optional<std::vector<std::string>> list_from_json(std::string_view text) {
   return parse<std::vector<std::string>>(text);
 }
-std::map<std::string, std::string> map_from_json(std::string_view text) {
+std::optional<std::map<std::string, std::string>> map_from_json(std::string_view text) {
   return parse<std::map<std::string, std::string>>(text);
+}
+std::string unreadable(std::string_view what, std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  return fmt::format("{} cannot be read ({}{})", what, printable(text.substr(0, kShown)),
+                     text.size() > kShown ? "..." : "");
 }
 
 std::int64_t intern(Connection& connection, const char* table, const char* column,

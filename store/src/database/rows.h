@@ -17,9 +17,11 @@ namespace flor::store {
 std::string to_json(const std::vector<std::string>& list);
 std::string to_json(const std::map<std::string, std::string>& map);
 
-/// Throw Damaged if the text is not one that `to_json` writes.
-std::vector<std::string> list_from_json(std::string_view text);
-std::map<std::string, std::string> map_from_json(std::string_view text);
+/// Nothing if the text is not one that `to_json` writes.
+std::optional<std::vector<std::string>> list_from_json(std::string_view text);
+std::optional<std::map<std::string, std::string>> map_from_json(std::string_view text);
+/// "its command cannot be read (x)" for such a text, with its beginning.
+std::string unreadable(std::string_view what, std::string_view text);
 
 /// Id of the row of `table` whose `column` is `text`; inserts the row if there is none.
 std::int64_t intern(Connection& connection, const char* table, const char* column,

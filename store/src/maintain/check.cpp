@@ -3,6 +3,8 @@
 #include "database/store_impl.h"
 #include "database/values/series_blocks.h"
 #include "file/home_files.h"
+#include "index/catalog/labels.h"
+#include "index/copies/foreign_rows.h"
 #include "journal/evaluation_log.h"
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
@@ -151,6 +153,13 @@ class Checker {
           fmt::format("the catalog: run {} counts {} checkpoints, but has {}", counts->text(0),
                       counts->integer(1), counts->integer(2)));
     }
+    find_unreadable_texts(connection, [&](std::string_view key, const std::string& flaw) {
+      const auto removed = connection(
+          "SELECT 1 FROM run WHERE key = ?1 AND id IN " FLOR_REMOVED_RUNS, key);
+      if (has_table(connection, "label") && removed->step()) return;
+      add(Finding::Kind::unreadable,
+          fmt::format("run {}: {}: `flor rm {}` removes the run", key, flaw, key.substr(0, 8)));
+    });
   }
 
   /// Checks that journals exist; their events are read later.
@@ -422,7 +431,7 @@ class Checker {
       if (finding.kind == Finding::Kind::catalog && !lost_.contains(i)) continue;
       if (finding.kind == Finding::Kind::damaged_checkpoint ||
           finding.kind == Finding::Kind::orphan || finding.kind == Finding::Kind::journal ||
-          finding.kind == Finding::Kind::queue) {
+          finding.kind == Finding::Kind::queue || finding.kind == Finding::Kind::unreadable) {
         continue;
       }
       const auto lost = lost_.find(i);

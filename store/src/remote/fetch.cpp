@@ -412,10 +412,6 @@ class Fetching {
     }
     Evaluations evaluations;
     add_evaluations(catalog_.connection(), catalog_.run(), evaluations);
-    if (const std::string flaw = flaw_of(evaluations); !flaw.empty()) {
-      throw Damaged(fmt::format("run {} in {}: {}: it was not taken over", report_.run.key,
-                                objects_.url(), flaw));
-    }
     const auto taken = evaluations_to_take(database_, *run, evaluations);
     store::enter_evaluations(to, taken);
     store::recount_checkpoints(to, *run);

@@ -3,6 +3,7 @@
 #include "doctor/doctor_findings.h"
 #include "output/json.h"
 #include "output/table.h"
+#include "output/terminal_text.h"
 #include "shell/context.h"
 #include "shell/current_settings.h"
 
@@ -48,9 +49,10 @@ void print_findings(Context& context, const Findings& findings) {
   for (const Finding& finding : findings) {
     const std::string word = fmt::format("{:<4}", to_string(finding.health));
     out.write(fmt::format("{}  {:<{}}  {}\n", context.style().paint(tone_of(finding.health), word),
-                          finding.topic, width, finding.what));
+                          finding.topic, width, printable(finding.what)));
     if (finding.health != Health::ok && !finding.advice.empty()) {
-      out.write(fmt::format("      {:<{}}  -> {}\n", "", width, finding.advice));
+      out.write(
+          fmt::format("      {:<{}}  -> {}\n", "", width, printable(finding.advice)));
     }
   }
 }

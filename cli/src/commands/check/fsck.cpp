@@ -44,6 +44,8 @@ std::string_view name_of(Finding::Kind kind) {
       return "damaged checkpoint";
     case Finding::Kind::orphan:
       return "orphan";
+    case Finding::Kind::unreadable:
+      return "unreadable";
   }
   return "unknown";
 }
@@ -170,8 +172,12 @@ void Fsck::print_text(Context& context, const CheckReport& report) const {
     out.write(style.paint(Tone::good, "no damage found") + "\n");
   } else {
     const std::string count = plural(report.findings.size(), "finding");
-    out.write(style.paint(Tone::bad, count + ": the store is damaged") +
-              "; flor fsck --repair makes it sound, and says what is lost\n");
+    const bool helps = std::ranges::any_of(report.findings, [](const Finding& finding) {
+      return finding.kind != Finding::Kind::unreadable;
+    });
+    out.write(
+        style.paint(Tone::bad, count + ": the store is damaged") +
+        (helps ? "; flor fsck --repair makes it sound, and says what is lost\n" : "\n"));
   }
 }
 

@@ -114,7 +114,8 @@ struct Finding {
     damaged_chunk,
     missing_chunk,
     damaged_checkpoint,
-    orphan
+    orphan,
+    unreadable  ///< a run of which something recorded cannot be read: no repair brings it back
   };
   Kind kind = Kind::catalog;
   std::string what;  ///< one line: the damage, its place, and the checkpoints lost by it

@@ -86,12 +86,15 @@ class RunReader {
       run.start.rank = RankPlace{row.integer(14), row.integer(15), row.integer(16)};
     read_origin(row, run.origin);
     read_labels(row, run);
+    run.unreadable.clear();
     if (detail_ == RunDetail::all) {
       run.start.repository = row.text_view(22);
       run.start.program = row.text_view(23);
       run.start.program_digest = row.text_view(24);
       run.start.command = command(row.text_view(25));
       run.start.environment = environment(row.integer(26));
+      run.unreadable = command_flaw_.empty() ? environment_flaw_ : command_flaw_;
+      if (!run.unreadable.empty()) database_.name_unreadable(run.key, run.unreadable);
     } else {
       clear_details(run.start);
     }
@@ -136,7 +139,9 @@ class RunReader {
 
   const RecordedCommand& command(std::string_view json) {
     if (json != command_json_) {
-      command_ = list_from_json(json);
+      const auto words = list_from_json(json);
+      command_ = words.value_or(std::vector<std::string>());
+      command_flaw_ = words ? std::string() : unreadable("its command", json);
       command_json_ = json;
     }
     return command_;
@@ -145,8 +150,10 @@ class RunReader {
   const std::map<std::string, std::string>& environment(std::int64_t id) {
     if (id != environment_id_) {
       const auto row = database_.connection("SELECT json FROM environment WHERE id = ?1", id);
-      environment_ =
-          row->step() ? map_from_json(row->text_view(0)) : std::map<std::string, std::string>();
+      const std::string json = row->step() ? row->text(0) : "{}";
+      auto facts = map_from_json(json);
+      environment_flaw_ = facts ? std::string() : unreadable("its environment", json);
+      environment_ = std::move(facts).value_or(std::map<std::string, std::string>());
       environment_id_ = id;
     }
     return environment_;
@@ -154,7 +161,7 @@ class RunReader {
 
   Database& database_;
   RunDetail detail_;
-  std::string command_json_ = "[]";
+  std::string command_json_ = "[]", command_flaw_, environment_flaw_;
   RecordedCommand command_;
   std::int64_t environment_id_ = 0;
   std::map<std::string, std::string> environment_;

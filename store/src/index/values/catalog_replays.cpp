@@ -214,7 +214,8 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
     replay.start.strong = rows->integer(6) != 0;
     replay.start.probes = rows->text(7);
     replay.start.program_digest = rows->text(8);
-    replay.start.command = list_from_json(rows->text_view(9));
+    replay.start.command = command_of(*database_, run, "the command of a replay",
+                                      rows->text_view(9));
     if (!rows->is_null(18)) replay.start.question = rows->text(18);
     if (!rows->is_null(10)) replay.result = read_result(*rows, 10);
     if (!rows->is_null(19)) {

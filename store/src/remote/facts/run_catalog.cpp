@@ -6,7 +6,9 @@
 #include "database/schema.h"
 #include "file/home_files.h"
 #include "file/new_file.h"
+#include "index/copies/foreign_rows.h"
 #include "remote/contents.h"
+#include "remote/facts/evaluation_rows.h"
 #include "remote/objects/object_keys.h"
 #include "remote/objects/parcels.h"
 #include "remote/objects/sha256.h"
@@ -123,17 +125,6 @@ void check_content(Connection& connection) {
       std::int64_t{store::kPayloadBytesMax}, std::int64_t{store::kChunkBytes},
       std::int64_t{store::kRecordHeaderBytes}, std::int64_t{kDepthMax});
   if (wrong->step()) refuse(connection, "it describes a chunk that cannot be");
-  // They are added up.
-  constexpr std::int64_t kCountMax = std::int64_t{1} << 52;
-  for (const char* sql : {"SELECT iteration FROM checkpoint", "SELECT iteration FROM discarded",
-                          "SELECT first_epoch FROM main_loop"}) {
-    const auto rows = connection(sql);
-    while (rows->step()) {
-      if (rows->integer(0) < -1 || rows->integer(0) > kCountMax) {
-        refuse(connection, "it counts iterations that cannot be");
-      }
-    }
-  }
   const auto packs = connection("SELECT name, bytes FROM pack");
   while (packs->step()) {
     const std::int64_t bytes = packs->integer(1);
@@ -235,6 +226,13 @@ void RunCatalog::check(const RemoteRun& run) {
   if (!row->step()) refuse(*connection_, "it does not have it");
   run_ = row->integer(0);
   check_content(*connection_);
+  std::string flaw = store::flaw_of_rows(*connection_);
+  if (flaw.empty()) {
+    Evaluations evaluations;
+    add_evaluations(*connection_, run_, evaluations);
+    flaw = flaw_of(evaluations);
+  }
+  if (!flaw.empty()) refuse(*connection_, flaw);
 }
 
 NewCatalog::NewCatalog() {
