@@ -228,10 +228,14 @@ class HostileTest : public RemoteTest {
       const bool looks = i < 2;
       // A replay brings the facts of a run that is not here, and content only where it is loaded.
       const bool brings_facts = commands[i][0] == "replay" && !hostile.own;
-      EXPECT_TRUE(holds(scene.content(), before, (hostile.passes && !looks) || brings_facts));
+      apart([&] {
+        EXPECT_TRUE(holds(scene.content(), before, (hostile.passes && !looks) || brings_facts));
+      });
       EXPECT_TRUE(result.status != 0 || looks || hostile.passes);
     }
-    if (scene.content() != before) look_around(scene, run_of(hostile), usual, allowed);
+    const pid_t same =
+        store::start_process([&] { return scene.content() == before ? 0 : 1; });
+    if (store::wait_for(same) != 0) look_around(scene, run_of(hostile), usual, allowed);
     apart([&] { store::expect_same_when_made_again(scene.home()); });
   }
 
@@ -278,7 +282,7 @@ class HostileTest : public RemoteTest {
       processes.push_back(begin_apart([&, i] {
         const Scene own = scene(fmt::format("scene{}", i));
         for (std::size_t at = i; at < buckets.size(); at += kProcesses) {
-          attack(own, buckets[at], usual, before);
+          apart([&] { attack(own, buckets[at], usual, before); });
         }
       }));
     }

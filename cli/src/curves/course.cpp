@@ -22,8 +22,13 @@ T at_or_last(const std::vector<T>& list, std::int64_t index) {
                        list.size() - 1)];
 }
 
+/// How far epochs may be ahead of those that are known to have passed. Beyond lies only what a
+/// catalog from elsewhere claims.
+constexpr std::int64_t kAheadMax = 100'000;
+
 template <typename T>
 void put(std::vector<T>& list, std::int64_t index, T value) {
+  if (index < 0 || index - std::ssize(list) > kAheadMax) return;
   const auto at = static_cast<std::size_t>(index);
   if (list.size() <= at) list.resize(at + 1);
   list[at] = value;
@@ -115,6 +120,7 @@ void Course::notice(std::string_view name, std::int64_t epoch, std::int64_t step
     found->second.before.assign(1, 0);
   }
   Loop& loop = found->second;
+  if (epoch - std::max(std::ssize(loop.steps), std::ssize(before_)) > kAheadMax) return;
   // Recorded numbers of steps count; only missing or smaller ones are replaced.
   for (std::int64_t next = std::ssize(loop.steps); next <= epoch; ++next) {
     loop.steps.push_back(0);

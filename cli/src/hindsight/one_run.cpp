@@ -288,6 +288,15 @@ std::vector<std::string> probes_of(const ReplayWish& wish) {
   return probes;
 }
 
+/// Refuses a run, from elsewhere, that counts far more epochs than it has.
+void check_count(const store::Catalog& catalog, const store::Run& run, std::int64_t epochs) {
+  constexpr std::int64_t kWithoutRows = 100'000, kPerRow = 10;
+  const std::int64_t rows = std::ssize(catalog.iterations(run.id));
+  if (epochs <= kWithoutRows + kPerRow * rows) return;
+  throw Damaged(fmt::format("run {} counts {} epochs, and has {}: `flor rm {}` removes it",
+                            short_key(run), epochs, rows, short_key(run)));
+}
+
 /// The epochs and other parts that the wish asks for, at least one.
 std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
                                    const std::vector<store::Run>& ranks,
@@ -295,6 +304,7 @@ std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
   const std::vector<store::MainLoop> loops = replayable_loops(catalog, ranks);
   std::int64_t all = 0;
   for (const store::MainLoop& loop : loops) all += loop.iterations;
+  check_count(catalog, ranks.front(), all);
   const auto fork = catalog.fork(ranks.front().id);
   auto asked = parts_of(loops, chosen_epochs(wish, all, epoch, fork), fork ? fork->first() : 0);
   if (asked.empty()) {

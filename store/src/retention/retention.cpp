@@ -307,15 +307,17 @@ void add_unstored_epochs(Connection& connection, std::int64_t run, std::vector<L
   std::set<std::int64_t> known;
   for (const LoadedUnit& unit : units) known.insert(unit.unit.candidate.number);
   const std::int64_t leader = runs_together(connection, run).runs.front();
-  const auto loops =
-      connection("SELECT first_epoch, iterations FROM main_loop WHERE run = ?1", run);
-  while (loops->step()) {
-    for (std::int64_t i = 0; i < loops->integer(1); ++i) {
-      if (!known.insert(loops->integer(0) + i).second) continue;
-      LoadedUnit& unit = units.emplace_back();
-      unit.unit.candidate.number = loops->integer(0) + i;
-      unit.scored = leader;
-    }
+  // By the iterations that there are: how many a loop counts may be a stranger's word.
+  const auto epochs = connection(
+      "SELECT first_epoch + iteration FROM iteration JOIN main_loop ON main_loop.run = "
+      "iteration.run AND main_loop.ordinal = iteration.main_loop WHERE iteration.run = ?1 AND "
+      "iteration.iteration < main_loop.iterations",
+      run);
+  while (epochs->step()) {
+    if (!known.insert(epochs->integer(0)).second) continue;
+    LoadedUnit& unit = units.emplace_back();
+    unit.unit.candidate.number = epochs->integer(0);
+    unit.scored = leader;
   }
   std::ranges::sort(units, {}, [](const LoadedUnit& unit) { return unit.unit.candidate.number; });
 }
