@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct TextField {
   const char* name;
-  std::string BuildRecipe::* member;
+  std::string BuildRecipe::*member;
 };
 constexpr TextField kTexts[] = {
     {"target", &BuildRecipe::target},
@@ -52,9 +52,10 @@ BuildRecipe BuildRecipe::decode(std::string_view text) {
     }
     recipe.environment = json.value("environment", std::map<std::string, std::string>());
   } catch (const OrderedJson::exception&) {
-    throw Error(fmt::format("what is recorded about its build is no recipe of flor_instrument ({}): "
-                            "say how it is built with --build COMMAND",
-                            store::printable(text.substr(0, 40))));
+    throw Error(
+        fmt::format("what is recorded about its build is no recipe of flor_instrument ({}): "
+                    "say how it is built with --build COMMAND",
+                    store::printable(text.substr(0, 40))));
   }
   return recipe;
 }

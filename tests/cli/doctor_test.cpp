@@ -136,7 +136,8 @@ TEST_F(DoctorTest, SaysWhoMayLookIntoTheStore) {
   ASSERT_EQ(::chmod(home().c_str(), 0755), 0);
   EXPECT_EQ(findings(doctor(), "access").at(0),
             "warn every user of this machine may look into the store (mode 0755) -> "
-            "chmod -R go-rwx " + home().string());
+            "chmod -R go-rwx " +
+                home().string());
   ASSERT_EQ(::chmod(home().c_str(), 0750), 0);
   EXPECT_THAT(findings(doctor(), "access").at(0), HasSubstr("warn users of its group may look"));
 }

@@ -233,8 +233,7 @@ class HostileTest : public RemoteTest {
       });
       EXPECT_TRUE(result.status != 0 || looks || hostile.passes);
     }
-    const pid_t same =
-        store::start_process([&] { return scene.content() == before ? 0 : 1; });
+    const pid_t same = store::start_process([&] { return scene.content() == before ? 0 : 1; });
     if (store::wait_for(same) != 0) look_around(scene, run_of(hostile), usual, allowed);
     apart([&] { store::expect_same_when_made_again(scene.home()); });
   }
@@ -333,9 +332,8 @@ TEST_F(HostileTest, TextsThatCannotBeReadAreRefusedByName) {
                 "strong, probes, program_digest, command) SELECT id, 1, 0, 1, 0, 1, 0, '', '', "
                 "'[]' FROM run;"
               : "";
-      const HostileBucket hostile =
-          crafted::by_sql("", fmt::format("{}UPDATE {} SET {} = '{}'", row, text.table,
-                                          text.column, broken));
+      const HostileBucket hostile = crafted::by_sql(
+          "", fmt::format("{}UPDATE {} SET {} = '{}'", row, text.table, text.column, broken));
       SCOPED_TRACE(fmt::format("{}.{} = {}", text.table, text.column, broken));
       apart([&] { scene.begin(&hostile, foreign_); });
       const testing::ProcessResult verified = scene.flor({"remote", "verify", scene.url()});

@@ -335,8 +335,8 @@ ReplayRequest replay_request(
     const std::function<ChosenLaunches(const std::vector<store::Run>&)>& choose) {
   const store::Catalog& catalog = context.catalog();
   if (run.state == store::RunState::running) {
-    throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
-                           short_key(run)));
+    throw Busy(
+        fmt::format("run {} is still being recorded: replay it when it has ended", short_key(run)));
   }
   check_wish(wish);
   const std::vector<store::Run> ranks = ranks_of(catalog, run, wish.rank);

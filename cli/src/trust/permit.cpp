@@ -81,9 +81,10 @@ bool can_ask(const Context& context) {
 
 void require_program(const store::Run& run) {
   if (!run.unreadable.empty()) {
-    throw Damaged(fmt::format("run {}: {}, so that nothing of it is executed: `flor rm {}` removes "
-                              "it",
-                              short_key(run), run.unreadable, short_key(run)));
+    throw Damaged(
+        fmt::format("run {}: {}, so that nothing of it is executed: `flor rm {}` "
+                    "removes it",
+                    short_key(run), run.unreadable, short_key(run)));
   }
   if (!run.start.program.empty() && !run.start.command.empty()) return;
   throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",

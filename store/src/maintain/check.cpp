@@ -154,8 +154,8 @@ class Checker {
                       counts->integer(1), counts->integer(2)));
     }
     find_unreadable_texts(connection, [&](std::string_view key, const std::string& flaw) {
-      const auto removed = connection(
-          "SELECT 1 FROM run WHERE key = ?1 AND id IN " FLOR_REMOVED_RUNS, key);
+      const auto removed =
+          connection("SELECT 1 FROM run WHERE key = ?1 AND id IN " FLOR_REMOVED_RUNS, key);
       if (has_table(connection, "label") && removed->step()) return;
       add(Finding::Kind::unreadable,
           fmt::format("run {}: {}: `flor rm {}` removes the run", key, flaw, key.substr(0, 8)));

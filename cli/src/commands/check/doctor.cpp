@@ -51,8 +51,7 @@ void print_findings(Context& context, const Findings& findings) {
     out.write(fmt::format("{}  {:<{}}  {}\n", context.style().paint(tone_of(finding.health), word),
                           finding.topic, width, printable(finding.what)));
     if (finding.health != Health::ok && !finding.advice.empty()) {
-      out.write(
-          fmt::format("      {:<{}}  -> {}\n", "", width, printable(finding.advice)));
+      out.write(fmt::format("      {:<{}}  -> {}\n", "", width, printable(finding.advice)));
     }
   }
 }

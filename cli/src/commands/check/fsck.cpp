@@ -175,9 +175,8 @@ void Fsck::print_text(Context& context, const CheckReport& report) const {
     const bool helps = std::ranges::any_of(report.findings, [](const Finding& finding) {
       return finding.kind != Finding::Kind::unreadable;
     });
-    out.write(
-        style.paint(Tone::bad, count + ": the store is damaged") +
-        (helps ? "; flor fsck --repair makes it sound, and says what is lost\n" : "\n"));
+    out.write(style.paint(Tone::bad, count + ": the store is damaged") +
+              (helps ? "; flor fsck --repair makes it sound, and says what is lost\n" : "\n"));
   }
 }
 

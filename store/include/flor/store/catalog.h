@@ -91,8 +91,8 @@ struct Run {
   std::uint64_t stored_bytes = 0;  ///< added to the packs by this run
   std::vector<std::string> tags = {};  ///< given by users, sorted; of a group those of rank 0
   std::string note = {};               ///< likewise
-  /// What is recorded about it and cannot be read, and is empty here: "its command cannot be read
-  /// (x)". Such a run is not executed. Empty if all can.
+  /// The recorded fact that cannot be read, and is empty here: "its command cannot be read (x)".
+  /// Such a run is not executed. Empty if all can.
   std::string unreadable = {};
 };
 

@@ -218,8 +218,8 @@ std::vector<Resumption> Catalog::resumptions(std::int64_t run) const {
     resumption.point.step = rows->integer(5);
     resumption.commit = rows->text(6);
     resumption.program_digest = rows->text(7);
-    resumption.command = command_of(*database_, run, "the command of a resumption",
-                                    rows->text_view(8));
+    resumption.command =
+        command_of(*database_, run, "the command of a resumption", rows->text_view(8));
     resumption.point.boundary = rows->integer(9) != 0;
   }
   return resumptions;

@@ -1,4 +1,4 @@
-// What the rows of a catalog may say. A stranger may have written those of a bucket's catalog, and
+// Bounds of what the rows of a catalog may say. A stranger may have written those of a bucket's catalog, and
 // an older Flor has let such rows into homes.
 #pragma once
 

@@ -29,7 +29,7 @@ ReplayResult read_result(const Query& row, int column) {
 #define FLOR_PART_COLUMNS                                                                \
   "SELECT part, replayed.verdict, replayed.values_compared, replayed.values_different, " \
   "replayed.states_compared, replayed.states_different, replayed.values_found, "         \
-  "replayed.first_difference, seconds, coalesce(answer.verdict, 3) FROM replayed "         \
+  "replayed.first_difference, seconds, coalesce(answer.verdict, 3) FROM replayed "       \
   "LEFT JOIN answer ON answer.replay = replayed.replay AND answer.epoch = max(part, -1) "
 
 ReplayedPart read_part(const Query& row) {
@@ -214,8 +214,8 @@ std::vector<Replay> Catalog::replays(std::int64_t run) const {
     replay.start.strong = rows->integer(6) != 0;
     replay.start.probes = rows->text(7);
     replay.start.program_digest = rows->text(8);
-    replay.start.command = command_of(*database_, run, "the command of a replay",
-                                      rows->text_view(9));
+    replay.start.command =
+        command_of(*database_, run, "the command of a replay", rows->text_view(9));
     if (!rows->is_null(18)) replay.start.question = rows->text(18);
     if (!rows->is_null(10)) replay.result = read_result(*rows, 10);
     if (!rows->is_null(19)) {

@@ -237,8 +237,8 @@ void RunCatalog::check(const RemoteRun& run) {
 
 NewCatalog::NewCatalog() {
   const std::filesystem::path file = work_.path() / "catalog.db";
-  store::OpenFile(store::Paths{work_.path()}, file, store::kRunCatalogForm,
-                  store::OpenMode::create, store::Filesystem::system());
+  store::OpenFile(store::Paths{work_.path()}, file, store::kRunCatalogForm, store::OpenMode::create,
+                  store::Filesystem::system());
   connection_ = std::make_unique<Connection>(file, Connection::Mode::existing);
   // No other process sees it, and it is made again if it is lost.
   connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
