@@ -1,5 +1,5 @@
-// Bounds of what the rows of a catalog may say. A stranger may have written those of a bucket's catalog, and
-// an older Flor has let such rows into homes.
+// Bounds of what the rows of a catalog may say. A stranger may have written those of a bucket's
+// catalog, and an older Flor has let such rows into homes.
 #pragma once
 
 #include "database/sqlite.h"
