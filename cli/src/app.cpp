@@ -56,7 +56,7 @@ std::vector<Group> groups() {
             make_report, make_sql}},
           {"Record many runs", {make_sweep}},
           {"Keep order among runs", {make_tag, make_note, make_rename, make_rm}},
-          {"Ask runs for values they did not log", {make_replay, make_audit}},
+          {"Ask runs for values they did not log", {make_replay, make_extract, make_audit}},
           {"Find and rebuild versions of the sources",
            {make_log, make_blame, make_checkout, make_build}},
           {"Save space", {make_du, make_keep, make_gc, make_archive}},

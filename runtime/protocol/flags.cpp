@@ -125,6 +125,7 @@ class Parser {
     if (flag_ == "--flor_every_seconds") return take_every_seconds();
     if (flag_ == "--flor_resume") return take_resume();
     if (flag_ == "--flor_check") return take_check();
+    if (flag_ == "--flor_output") return take_output();
     if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
@@ -320,6 +321,13 @@ class Parser {
     } else {
       flags_.check_seconds = parse_seconds(flag_, text);
     }
+    return true;
+  }
+
+  bool take_output() {
+    const std::string text = value("MIB|none");
+    flags_.output_mib = text == "none" ? 0 : parse_count(flag_, text);
+    record_only_ = flag_;
     return true;
   }
 

@@ -94,26 +94,23 @@ class PatternCompiler {
   Code repeated(int depth) {
     const bool can = !is('^') && !is('$');
     const Code once = atom(depth);
-    Code code = once;
+    std::size_t fewest = 0, greatest = kUnbounded;
     if (take('*')) {
-      code = times(once, 0, kUnbounded);
     } else if (take('+')) {
-      code = times(once, 1, kUnbounded);
+      fewest = 1;
     } else if (take('?')) {
-      code = times(once, 0, 1);
+      greatest = 1;
     } else if (take('{')) {
-      const std::size_t least = number();
-      std::size_t most = least;
-      if (take(',')) most = is('}') ? kUnbounded : number();
-      if (!take('}') || most < least) wrong("repetitions are {N}, {N,} or {N,M}");
-      code = times(once, least, most);
+      fewest = greatest = number();
+      if (take(',')) greatest = is('}') ? kUnbounded : number();
+      if (!take('}') || greatest < fewest) wrong("repetitions are {N}, {N,} or {N,M}");
     } else {
-      return code;
+      return once;
     }
     if (!can) wrong("nothing to repeat");
-    take('?');  // as few as possible: the same is found
+    const bool few = take('?');
     if (is('*') || is('+') || is('{')) wrong("two repetitions of one thing");
-    return code;
+    return times(once, fewest, greatest, few);
   }
 
   std::size_t number() {
@@ -127,18 +124,24 @@ class PatternCompiler {
     return value;
   }
 
-  Code times(const Code& once, std::size_t least, std::size_t most) {
+  /// `few`: leaving is tried before going on.
+  Code times(const Code& once, std::size_t least, std::size_t most, bool few) {
     Code code;
+    const auto fork = [few](std::int32_t past) {
+      Pattern::Instruction split{.kind = Kind::split, .second = past};
+      if (few) std::swap(split.first, split.second);
+      return split;
+    };
     if (once.empty()) return code;
     for (std::size_t i = 0; i < least; ++i) append(code, once);
     if (most == kUnbounded) {
-      code.push_back({.kind = Kind::split, .second = size(once) + 2});
+      code.push_back(fork(size(once) + 2));
       append(code, once);
       code.push_back({.kind = Kind::jump, .first = -size(once) - 1});
       return code;
     }
     for (std::size_t i = least; i < most; ++i) {
-      code.push_back({.kind = Kind::split, .second = size(once) + 1});
+      code.push_back(fork(size(once) + 1));
       append(code, once);
     }
     return code;
@@ -171,10 +174,16 @@ class PatternCompiler {
   }
 
   Code group(int depth) {
-    if (take('?') && !take(':')) wrong("looking ahead is not possible");
+    const bool plain = take('?');
+    if (plain && !take(':')) wrong("looking ahead is not possible");
+    const bool first = !plain && !std::exchange(pattern_.has_group_, pattern_.has_group_ || !plain);
     Code code = alternatives(depth + 1);
     if (!take(')')) wrong("a '(' without ')'");
-    return code;
+    if (!first) return code;
+    Code group{{.kind = Kind::group_begin}};
+    append(group, code);
+    group.push_back({.kind = Kind::group_end});
+    return group;
   }
 
   Code escape() {
@@ -273,9 +282,59 @@ bool Pattern::holds(const Instruction& assertion, std::string_view text, std::si
       return at == text.size();
     case Kind::border:
       return border;
-    default:
+    case Kind::no_border:
       return !border;
+    default:
+      return true;
   }
+}
+
+std::optional<Pattern::Group> Pattern::group_in(std::string_view text, std::size_t from) const {
+  struct Way {
+    std::size_t place = 0;
+    Group group;
+  };
+  const std::size_t end = code_.size();
+  std::vector<Way> now, next, open;
+  std::vector<std::size_t> seen(end + 1, 0);  // at which byte, from 1
+  std::optional<Group> found;
+  for (std::size_t at = from; at <= text.size() && (!found || !now.empty()); ++at) {
+    if (!found) now.push_back({});  // a match that begins here counts less than earlier ones
+    next.clear();
+    open.assign(now.rbegin(), now.rend());  // the last one is looked at first
+    while (!open.empty()) {
+      Way way = open.back();
+      open.pop_back();
+      if (std::exchange(seen[way.place], at + 1) == at + 1) continue;
+      if (way.place == end) {
+        way.group.match_end = at;
+        found = way.group;
+        break;  // the ways that are left count less
+      }
+      const Instruction& step = code_[way.place];
+      const auto go = [&](std::int32_t by) {
+        Way on = way;
+        on.place = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(way.place) + by);
+        open.push_back(on);
+      };
+      if (step.kind == Kind::set) {
+        const auto& set = sets_[static_cast<std::size_t>(step.set)];
+        if (at < text.size() && set[static_cast<unsigned char>(text[at])]) {
+          ++way.place;
+          next.push_back(way);
+        }
+      } else if (step.kind == Kind::split || step.kind == Kind::jump) {
+        if (step.kind == Kind::split) go(step.second);
+        go(step.first);
+      } else if (holds(step, text, at)) {
+        if (step.kind == Kind::group_begin) way.group.begin = way.group.end = at;
+        if (step.kind == Kind::group_end) way.group.end = at;
+        go(1);
+      }
+    }
+    now.swap(next);
+  }
+  return found;
 }
 
 bool Pattern::found_in(std::string_view text, std::size_t* steps) const {

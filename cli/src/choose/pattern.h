@@ -1,10 +1,11 @@
-// Regular expressions of --filter and --path, searched for in linear time: no pattern and no name
-// makes a search long.
+// Regular expressions of users, searched for in linear time: no pattern and no text makes a search
+// long.
 #pragma once
 
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,10 +23,30 @@ class Pattern {
   /// `steps`, for tests.
   bool found_in(std::string_view text, std::size_t* steps = nullptr) const;
 
+  /// Whether some part of the pattern is in brackets, but for (?:...).
+  bool has_group() const { return has_group_; }
+  /// The place of what the first brackets match, and the end of the whole match.
+  struct Group {
+    std::size_t begin = 0, end = 0, match_end = 0;
+  };
+  /// The one in the first match at `from` or later, as ECMAScript would find it; brackets that take
+  /// no part in that are empty. Linear like `found_in`.
+  std::optional<Group> group_in(std::string_view text, std::size_t from = 0) const;
+
  private:
   friend class PatternCompiler;
   using Set = std::bitset<256>;
-  enum class Kind : std::uint8_t { set, split, jump, begin, end, border, no_border };
+  enum class Kind : std::uint8_t {
+    set,
+    split,  ///< the first way is tried first
+    jump,
+    begin,
+    end,
+    border,
+    no_border,
+    group_begin,
+    group_end,
+  };
   struct Instruction {
     Kind kind = Kind::set;
     std::int32_t set = 0;           ///< of `sets_`
@@ -37,6 +58,7 @@ class Pattern {
 
   Code code_;  ///< one past its end the pattern has matched
   std::vector<Set> sets_;
+  bool has_group_ = false;
 };
 
 }  // namespace flor::cli

@@ -23,6 +23,7 @@ std::unique_ptr<Command> make_du();
 std::unique_ptr<Command> make_archive();
 std::unique_ptr<Command> make_audit();
 std::unique_ptr<Command> make_export();
+std::unique_ptr<Command> make_extract();
 std::unique_ptr<Command> make_import();
 std::unique_ptr<Command> make_checkout();
 std::unique_ptr<Command> make_build();

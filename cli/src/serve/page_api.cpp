@@ -20,7 +20,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr std::size_t kJobsMax = 500, kLoggedMax = 400;
+constexpr std::size_t kJobsMax = 500, kLoggedMax = 400, kPrintedMax = 2000;
 
 template <typename Number>
 Number number_in(const Ask& ask, const std::string& name, Number otherwise) {
@@ -98,6 +98,10 @@ Json PageApi::tell(const std::string& path, const std::map<std::string, std::str
   if (path == "values") {
     return logged_values(*store_, run, ask["name"],
                          number_in<std::size_t>(ask, "limit", kLoggedMax));
+  }
+  if (path == "printed") {
+    return printed_answer(*store_, run, ask["grep"],
+                          number_in<std::size_t>(ask, "limit", kPrintedMax));
   }
   if (path == "compare") return compare_answer(*store_, list_in(ask, "runs", ','));
   if (path == "sources") return sources_answer(*store_, ask["a"], ask["b"]);

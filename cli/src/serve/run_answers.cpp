@@ -3,6 +3,7 @@
 #include "choose/keep_rules.h"
 #include "choose/run_spec.h"
 #include "retention/retention.h"
+#include "view/printed_lines.h"
 #include "view/run_json.h"
 #include "view/show_facts.h"
 #include "view/show_json.h"
@@ -175,6 +176,19 @@ Json checkpoints_answer(const store::Store& store, std::string_view name) {
           {"checkpoints", std::move(checkpoints)},
           {"not_stored", not_stored_json(shown)},
           {"deleted", deleted_json(shown)}};
+}
+
+Json printed_answer(const store::Store& store, std::string_view run, std::string_view grep,
+                    std::size_t limit) {
+  PrintedQuestion question;
+  if (!grep.empty()) question.grep = Pattern("grep", grep);
+  const std::vector<PrintedLine> lines =
+      printed_lines(store, parse_whole_run(store.catalog(), run), question);
+  Json shown = Json::array();
+  for (std::size_t i = lines.size() - std::min(limit, lines.size()); i < lines.size(); ++i) {
+    shown.push_back(line_json(lines[i]));
+  }
+  return {{"lines", std::move(shown)}, {"total", lines.size()}};
 }
 
 Json compare_answer(const store::Store& store, const std::vector<std::string>& names) {

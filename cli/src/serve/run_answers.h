@@ -25,6 +25,11 @@ Json epochs_answer(const store::Store& store, std::string_view run);
 /// "deleted": [{"epoch", "saved", "deleted", "collected"}]}.
 Json checkpoints_answer(const store::Store& store, std::string_view run);
 
+/// The lines that a run printed: {"lines": [{"epoch", "loop", "time", "stream", "text"}], "total"}; the last
+/// `limit` lines, of those in which `grep`, a regular expression, is found if there is one.
+Json printed_answer(const store::Store& store, std::string_view run, std::string_view grep,
+                    std::size_t limit);
+
 /// {"runs": [...]}: for each run the fields of `flor list --json` with "environment" and "command".
 Json compare_answer(const store::Store& store, const std::vector<std::string>& runs);
 

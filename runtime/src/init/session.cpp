@@ -3,6 +3,7 @@
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "base/settings.h"
+#include "printed/printed_output.h"
 #include "protocol/flag_names.h"
 #include "session/build_facts.h"
 #include "session/outputs.h"
@@ -164,6 +165,10 @@ void apply_settings(Flags& flags) {
   if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
     flags.epsilon = std::stod(epsilon.value);
   }
+  if (!flags.output_mib) {
+    const std::string& output = settings.get("output").value;
+    flags.output_mib = output == "none" ? 0 : std::stoll(output);
+  }
 }
 
 /// Makes a session. Null if there is nothing to do, and the process should end.
@@ -178,6 +183,7 @@ void flush_streams() noexcept {
   if (const HostedProgram* hosted = hosted_program()) hosted->flush();
   std::cout.flush();
   std::fflush(nullptr);
+  await_printed();
 }
 
 void end_process(ExitStatus status) noexcept {

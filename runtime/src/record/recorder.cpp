@@ -196,6 +196,7 @@ Recorder::Recorder(Flags flags)
   run.key = resumed ? resumed->key : store::new_run_key();
   if (resumed) {
     storage_.hold(lock_earlier(*store_, resumed->key, group_));
+    take_up_printed_rest(catalog, store_->home(), *resumed);
     refuse_changed(*resumed, arguments_.take(catalog, *resumed, flags_));
   } else {
     if (forked) changed = arguments_.take(catalog, forked->parent, flags_);
@@ -242,6 +243,8 @@ Recorder::Recorder(Flags flags)
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
   store_->set_patience(lock_patience.usual);
+  constexpr std::uint64_t kMib = 1 << 20;
+  storage_.keep_printed(static_cast<std::uint64_t>(flags_.output_mib.value_or(0)) * kMib);
   start_journal();
   loops_.schedule().started(seconds_since(began_));
   watch_signals();
@@ -335,6 +338,11 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
   loops_.news().enter({});
   if (how == LoopEnd::failed) return;
   if (!resumer_.end_nested(main_frame(), frame, how)) loops_.end_nested(frame, how);
+}
+
+void Recorder::reach(Frame& frame) {
+  resumer_.reach(frame);
+  update_place();  // what is printed from now on was not printed before
 }
 
 void Recorder::preempt(const Frame* nested, const std::string& where) {
@@ -437,6 +445,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
     say(Level::error, message);
   }
   loops_.stop();
+  if (PrintedOutput* printed = storage_.printed()) printed->stop();
   const auto report = [this, failed] {
     warn(arguments_.unused("never asked for", flags_));
     warn(nan_watch_.at_end());

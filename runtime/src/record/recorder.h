@@ -58,7 +58,7 @@ class Recorder : public Runtime {
   void end_main(Frame& frame, LoopEnd how) override;
   LoopScope::Start begin_nested(Frame& frame) override;
   std::int64_t leave_nested(Frame& frame) override;
-  void reach(Frame& frame) override { resumer_.reach(frame); }
+  void reach(Frame& frame) override;
   void end_nested(Frame& frame, LoopEnd how) override;
   void keep(LogBatch batch) override;
   void tick() override;

@@ -55,6 +55,7 @@ class RowWriter {
   /// Adds a value. Where `content` is not null the value becomes the reference of that.
   void add(store::Value value, LoggedContent* content);
   void flush_values() noexcept;
+  bool has_values() const { return !values_.empty(); }  ///< that wait
   /// True when all that was logged before is durable, if that is possible now. `must`: tried
   /// although the store did not work a moment ago.
   bool make_durable(bool must) noexcept;

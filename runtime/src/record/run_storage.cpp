@@ -48,6 +48,20 @@ void RunStorage::open(const std::filesystem::path& repository) {
   if (says_in_journal_) parts_.store->catalog().say_in_journal(parts_.run.id);
 }
 
+void RunStorage::keep_printed(std::uint64_t limit) {
+  if (limit == 0) return;
+  try {
+    const auto known = store::read_printed(parts_.store->catalog(), parts_.run.id);
+    printed_ = std::make_unique<PrintedOutput>(
+        PrintedOutput::Options{.limit = limit,
+                               .rest = printed_rest_file(home_, parts_.run.key),
+                               .first_number = known.empty() ? 0 : known.back().number + 1});
+  } catch (const std::exception& error) {
+    say(Level::warn, fmt::format("what run {} prints is not kept: {}", parts_.run.key.substr(0, 8),
+                                 error.what()));
+  }
+}
+
 void RunStorage::forget_in_child() noexcept {
   if (lock_) lock_->forget_in_child();
 }
@@ -63,6 +77,20 @@ void RunStorage::flush_outputs() noexcept {
   }
 }
 
+void RunStorage::flush_printed() noexcept {
+  if (!printed_) return;
+  try {
+    printed_->watch();
+    for (store::Printed& piece : printed_->take(rows_.is_ending())) {
+      rows_.add(store::value_of(std::move(piece)), nullptr);
+    }
+    rows_.flush_values();
+    if (!rows_.has_values()) printed_->written();
+  } catch (const std::exception& error) {  // no memory for it
+    say(Level::debug, fmt::format("not kept of what is printed: {}", error.what()));
+  }
+}
+
 void RunStorage::flush_progress() noexcept {
   flush_outputs();
   checkpoints_.drop_steps();
@@ -72,6 +100,7 @@ void RunStorage::flush_progress() noexcept {
 void RunStorage::write_waiting() noexcept {
   if (!parts_.store) return;
   rows_.flush_logged();
+  flush_printed();
   rows_.flush_values();
   flush_progress();
   checkpoints_.retry();

@@ -1,6 +1,7 @@
 // Everything that a recording writes of its run, and how the run ends in the store.
 #pragma once
 
+#include "printed/printed_output.h"
 #include "record/checkpoint_store.h"
 #include "record/group_member.h"
 #include "record/row_writer.h"
@@ -42,6 +43,10 @@ class RunStorage {
   /// The run has begun. `repository`: where files that the program writes are no sources; empty
   /// without git. Throws what the store throws.
   void open(const std::filesystem::path& repository);
+  /// From now on so many bytes are kept of what the program prints. A line says why not, if so.
+  void keep_printed(std::uint64_t limit);
+  /// Null: nothing is kept. The thread of the training.
+  PrintedOutput* printed() { return printed_.get(); }
   /// In a child of fork(). Async-signal-safe.
   void forget_in_child() noexcept;
 
@@ -74,6 +79,7 @@ class RunStorage {
 
  private:
   void flush_outputs() noexcept;
+  void flush_printed() noexcept;
   /// Tries everything once more at the end; what cannot be written then is a gap.
   void write_rest() noexcept;
 
@@ -84,6 +90,7 @@ class RunStorage {
   RowWriter rows_;
   SavedCheckpoints saved_;
   CheckpointStore checkpoints_;
+  std::unique_ptr<PrintedOutput> printed_;
   bool says_in_journal_ = false;
   bool index_follows_ = true;  // when the program asked for a checkpoint last
   bool end_is_written_ = false;

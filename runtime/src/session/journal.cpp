@@ -1,5 +1,9 @@
 #include "session/journal.h"
 
+#include "index/values/printed.h"
+
+#include <flor/store/error.h>
+
 #include <fmt/format.h>
 
 #include <bit>
@@ -47,6 +51,10 @@ const std::string& Journal::text_of(std::uint32_t id) const {
 }
 
 LogRecord& Journal::append(std::string_view name, store::ValueType type) {
+  if (name.starts_with(store::kReservedPrefix)) [[unlikely]] {
+    throw UsageError(fmt::format("flor::log(\"{}\"): names that begin with {} are Flor's own", name,
+                                 store::kReservedPrefix));
+  }
   LogRecord& record = batch_.records.emplace_back();
   record.name = intern_locked(name);
   record.type = type;

@@ -1,5 +1,7 @@
 #include "session/runtime.h"
 
+#include "printed/printed_output.h"
+
 #include <fmt/format.h>
 
 namespace flor::detail {
@@ -201,6 +203,8 @@ void Runtime::update_place() {
     place.nested = depth > 1;
     place.inner_depth = depth > 2 ? std::min(depth - 2, CurrentPlace::kInnerLoops) : 0;
   });
+  note_printed_place(journal_.place().epoch, journal_.text_of(journal_.place().path),
+                     !catching_up());
 }
 
 }  // namespace flor::detail

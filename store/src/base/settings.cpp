@@ -56,6 +56,13 @@ constexpr std::array kKnown{
     Known{"epsilon", "1/15", nullptr, "the share of the computing that recording may take",
           "a number of at least 0, as 0.05",
           [](std::string_view value) { return is_number(value); }},
+    Known{"output", "16", "FLOR_OUTPUT", "how much is kept of what a run prints",
+          "a whole number of MiB, or none",
+          [](std::string_view value) {
+            return value == "none" ||
+                   (!value.empty() && value.size() < 10 &&
+                    value.find_first_not_of("0123456789") == value.npos);
+          }},
     Known{"secrets", "", "FLOR_SECRETS", "options and arguments that are masked in records, too",
           "names, separated by commas", [](std::string_view) { return true; }},
     Known{"rank_timeout", "120", "FLOR_RANK_TIMEOUT", "seconds for which ranks wait for each other",

@@ -11,6 +11,7 @@
 #include "shell/context.h"
 #include "trust/permit.h"
 #include "view/joined_rows.h"
+#include "view/printed_lines.h"
 #include "view/show_facts.h"
 #include "view/show_json.h"
 #include "view/show_recording.h"
@@ -46,6 +47,8 @@ Examples:
   flor show linear --all       everything that is known of it
   flor show 3f2a               the run whose id begins so
   flor show linear~1@7         the eighth epoch of the run before, tables drawn out
+  flor show linear --printed   what it printed; linear@7: in that epoch
+  flor show linear --grep nan  the lines of that in which a pattern is found, with their epochs
   flor show linear --json      for programs
 )";
   }
@@ -53,12 +56,16 @@ Examples:
     syntax.operand("RUN", run_, "RUN, RUN@EPOCH or RUN@NAME; the latest run here if left out",
                    false);
     syntax.flag("-a,--all", all_, "show everything that is known of the run");
+    syntax.flag("--printed", printed_, "show what the program printed");
+    syntax.option("--grep", "REGEX", grep_, "show the printed lines that have a match of this");
   }
   int run(Context& context) override;
 
  private:
-  std::string run_;
-  bool all_ = false;
+  void show_printed(Context& context, const RunChoice& choice) const;
+
+  std::string run_, grep_;
+  bool all_ = false, printed_ = false;
 };
 
 void heading(Context& context, std::string_view title) {
@@ -545,9 +552,59 @@ void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoc
   print_values(context, epoch.values);
 }
 
+/// The last lines that were printed in an epoch.
+void print_printed(Context& context, const ShownRun& shown, std::int64_t epoch) {
+  const std::vector<PrintedLine> lines =
+      printed_lines(context.store(), shown.run, {.epochs = {epoch, epoch}, .grep = {}});
+  if (lines.empty()) return;
+  heading(context, "printed");
+  constexpr std::size_t kShown = 20;
+  const std::size_t first = lines.size() > kShown ? lines.size() - kShown : 0;
+  if (first > 0) {
+    context.out().write(fmt::format("  the last {} of {} lines; flor show {}@{} --printed: all\n",
+                                    kShown, lines.size(), short_key(shown.run), epoch));
+  }
+  for (std::size_t i = first; i < lines.size(); ++i) {
+    context.out().write(fmt::format("  {}\n", line_text(lines[i])));
+  }
+}
+
+void Show::show_printed(Context& context, const RunChoice& choice) const {
+  PrintedQuestion question;
+  if (choice.epoch) question.epochs = {*choice.epoch, *choice.epoch};
+  if (!grep_.empty()) question.grep = Pattern("--grep", grep_);
+  const std::vector<PrintedLine> lines = printed_lines(context.store(), choice.run, question);
+  if (context.json()) {
+    Json head = document("show");
+    head["run"] = choice.run.key;
+    JsonList list(context.out(), head, "printed");
+    for (const PrintedLine& line : lines) list.add(line_json(line));
+    return list.end();
+  }
+  if (lines.empty()) {
+    context.note(grep_.empty() ? "nothing that was printed is kept"
+                               : "no printed line has a match");
+  }
+  for (const PrintedLine& line : lines) {
+    if (question.grep) {
+      const std::string place = line.place.epoch < 0 ? "-" : fmt::format("{}", line.place.epoch);
+      context.out().write(fmt::format("{}: ", context.style().paint(Tone::strong, place)));
+    }
+    context.out().write(line_text(line) + "\n");
+  }
+}
+
 int Show::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
   RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(context, run_);
+  if (printed_ || !grep_.empty()) {
+    if (!choice.saved.empty()) {
+      throw UsageError(fmt::format("--printed: {} is a checkpoint; name a run, or RUN@EPOCH",
+                                   printable(choice.saved)));
+    }
+    show_printed(context, choice);
+    return 0;
+  }
   const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
   if (choice.epoch) {
     const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);
@@ -555,6 +612,7 @@ int Show::run(Context& context) {
       print(context.out(), show_epoch_json(shown, epoch));
     } else {
       print_epoch(context, shown, epoch);
+      print_printed(context, shown, *choice.epoch);
     }
   } else if (!choice.saved.empty()) {
     if (context.json()) {

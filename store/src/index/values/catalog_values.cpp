@@ -9,6 +9,7 @@
 #include "index/values/doubts.h"
 #include "index/values/evaluated.h"
 #include "index/values/metric_rows.h"
+#include "index/values/printed.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>
@@ -274,6 +275,7 @@ class ValueInserter {
   }
 
   Summary& summary(const std::string& name) {
+    if (name == kPrintedSeries) return printed_;
     const auto known = summaries_.find(name);
     if (known != summaries_.end()) return known->second;
     return summaries_.emplace(name, load(name)).first->second;
@@ -342,6 +344,7 @@ class ValueInserter {
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
+  Summary printed_;  ///< what is printed is no metric: it has no row
 };
 
 void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
