@@ -32,6 +32,43 @@ TEST(Patterns, FindAnywhereUnlessTheySayWhere) {
   EXPECT_TRUE(finds(R"([^\w.-])", "a b"));
 }
 
+std::string group(const std::string& pattern, const std::string& text, std::size_t from = 0) {
+  const auto found = Pattern("REGEX", pattern).group_in(text, from);
+  return found ? text.substr(found->begin, found->end - found->begin) : "none";
+}
+
+TEST(Patterns, GiveWhatTheirFirstBracketsMatch) {
+  EXPECT_EQ(group(R"(loss=(\d+\.\d+))", "step 3: loss=0.125, lr=0.5"), "0.125");
+  EXPECT_EQ(group("(a+)(b)", "xaaab"), "aaa");
+  EXPECT_EQ(group("(?:x|y)(a*?)b", "yaab"), "aa");
+  EXPECT_EQ(group("(a|ab)(c|bcd)", "abcd"), "a");
+  EXPECT_EQ(group("a(b)?c", "ac"), "");
+  EXPECT_EQ(group("(a{2})", "aaaaa"), "aa");
+  EXPECT_EQ(group("(b)", "abab", 2), "b");
+  EXPECT_EQ(group("^(b)", "ab", 1), "none");
+  EXPECT_FALSE(Pattern("REGEX", "(?:a)").has_group());
+  EXPECT_TRUE(Pattern("REGEX", "(?:a)(b)").has_group());
+}
+
+RC_GTEST_PROP(Patterns, GiveTheBracketsOfTheStandardLibrary, ()) {
+  const auto letters = [](const char* of) {
+    return rc::gen::container<std::string>(rc::gen::elementOf(std::string(of)));
+  };
+  const std::string inner = *rc::gen::element<std::string>("a+", "a*b", "[ab]{1,2}", "a|b", "a??b",
+                                                           "(?:a|ab)c?", "b*?");
+  const std::string pattern = *rc::gen::element<std::string>("", "a", "c*", "b?") + "(" + inner +
+                              ")" + *rc::gen::element<std::string>("", "c", "a*", "b");
+  const std::string text = *letters("abc");
+  std::smatch expected;
+  const bool has = std::regex_search(text, expected, std::regex(pattern));
+  const auto found = Pattern("REGEX", pattern).group_in(text);
+  RC_ASSERT(found.has_value() == has);
+  if (!has) return;
+  RC_ASSERT(text.substr(found->begin, found->end - found->begin) == expected.str(1));
+  RC_ASSERT(found->match_end ==
+            static_cast<std::size_t>(expected.position(0) + expected.length(0)));
+}
+
 TEST(Patterns, ThatAreNoneAreRefusedInOneShortLine) {
   for (const std::string& pattern : std::vector<std::string>{
            "(", ")", "[a", "*", "a**", "a{2,1}", "a{", "\\", "(?=a)", "(a)\\1", "[b-a]", "\\q",

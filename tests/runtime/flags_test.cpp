@@ -104,6 +104,15 @@ TEST_F(TakeFlags, ADashAndAnUnderscoreAreTheSame) {
   EXPECT_THAT(kept_, ElementsAre());
 }
 
+TEST_F(TakeFlags, HowMuchIsKeptOfWhatIsPrinted) {
+  EXPECT_EQ(take({"--flor", "x"}).output_mib, std::nullopt);
+  EXPECT_EQ(take({"--flor", "x", "--flor_output", "64"}).output_mib, 64);
+  EXPECT_EQ(take({"--flor", "x", "--flor_output=none"}).output_mib, 0);
+  EXPECT_THROW(take({"--flor", "x", "--flor_output", "0"}), UsageError);
+  EXPECT_THROW(take({"--flor", "x", "--flor_output", "much"}), UsageError);
+  EXPECT_THROW(take({"--replay_flor", "--flor_output", "1"}), UsageError);
+}
+
 // Every flag of Flor's, slipped in every way by one letter, one dash or one case.
 TEST_F(TakeFlags, NearMissesOfEveryFlagAreRefusedWithTheRightForm) {
   const std::vector<std::string> names{

@@ -25,8 +25,8 @@ Json epochs_answer(const store::Store& store, std::string_view run);
 /// "deleted": [{"epoch", "saved", "deleted", "collected"}]}.
 Json checkpoints_answer(const store::Store& store, std::string_view run);
 
-/// The lines that a run printed: {"lines": [{"epoch", "loop", "time", "stream", "text"}], "total"}; the last
-/// `limit` lines, of those in which `grep`, a regular expression, is found if there is one.
+/// The lines that a run printed: {"lines": [{"epoch", "loop", "time", "stream", "text"}], "total"};
+/// the last `limit`, of those in which `grep`, a regular expression, is found if there is one.
 Json printed_answer(const store::Store& store, std::string_view run, std::string_view grep,
                     std::size_t limit);
 

@@ -74,8 +74,8 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run", true);
     syntax.operand("REGEX", regex_, "what to find; in brackets the number", true);
-    syntax.option("--name", "METRIC", name_,
-                  "call the metric so (default: the word before the brackets)");
+    syntax.option("--name", "NAME", name_,
+                  "name the metric (default: the word before the brackets)");
   }
   int run(Context& context) override;
 
@@ -177,7 +177,7 @@ int Extraction::run(Context& context) {
   if (name_.empty()) {
     throw UsageError(
         fmt::format("REGEX '{}' has no word before its brackets: name the metric, "
-                    "--name METRIC",
+                    "--name NAME",
                     printable(regex_)));
   }
   const std::vector<store::Value> found =
@@ -191,7 +191,7 @@ int Extraction::run(Context& context) {
   for (const store::MetricSummary& metric : context.catalog().metrics(run.id)) {
     if (metric.name != name_ || metric.hindsight) continue;
     throw UsageError(
-        fmt::format("run {} has a metric '{}' of its own: name this one, --name METRIC", title(run),
+        fmt::format("run {} has a metric '{}' of its own: name this one, --name NAME", title(run),
                     printable(name_)));
   }
   const bool known = are_known(context.catalog(), run, found);
