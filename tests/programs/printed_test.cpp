@@ -193,6 +193,15 @@ TEST_F(PrintedByPrograms, AProgramThatPrintsElsewhereIsNotDisturbed) {
   EXPECT_EQ(print("closed").status, 0);
 }
 
+TEST_F(PrintedByPrograms, AProgramWhoseReaderHasGoneIsToldSo) {
+  const std::string command = program("printer").string() +
+                              " --flor test --kwargs scenario=much mib=100 | head -1; "
+                              "exit ${PIPESTATUS[0]}";
+  const ProcessResult result = run_process({"/bin/bash", "-c", command}, bench_.options());
+  EXPECT_EQ(result.status, 128 + SIGPIPE) << result.err;
+  EXPECT_EQ(result.out, "before flor::init\n");
+}
+
 TEST_F(PrintedByPrograms, NothingIsKeptWithoutWish) {
   ASSERT_EQ(print("plain", {"--flor_output", "none"}).status, 0);
   EXPECT_THAT(kept(), IsEmpty());

@@ -61,9 +61,9 @@ class Extraction final : public Command {
   }
   std::string_view lesson() const override {
     return R"(REGEX is searched for in every line that the run printed. The number in its first brackets becomes
-a value at the place where the line was printed: its loop and epoch, and the order there. The values
-are like those that a replay found, and verified, since the run itself printed them. The same command
-again changes nothing.
+a value at the place where the line was printed: its loop and epoch, and the order there. The
+values are like those that a replay found, and verified, since the run itself printed them. The
+same command again changes nothing.
 
 Examples:
   flor extract linear 'loss=(\d+\.\d+)'                     the metric is called loss
