@@ -125,6 +125,7 @@ TEST_F(Loads, TheBestOverAllRunsIsNamedAndSoIsABetterOneWithoutACheckpoint) {
 
   EXPECT_THAT(flor({"best", "mean"}).err, SaysOnce("give --min or --max"));
   EXPECT_THAT(flor({"best", "mena", "--min"}).err, SaysOnce("did you mean 'mean'?"));
+  EXPECT_THAT(flor({"best", "mena"}).err, SaysOnce("did you mean 'mean'?"));  // before the order
 }
 
 TEST_F(Loads, OfEqualRunsTheOlderIsBestInWhicheverOrderTheyAreGiven) {
