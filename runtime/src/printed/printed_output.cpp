@@ -29,7 +29,7 @@
 namespace flor::detail {
 namespace {
 
-std::atomic<PrintedOutput*> present{nullptr};
+std::atomic<PrintedOutput*> process_output{nullptr};
 
 void flush_printed() noexcept {
   if (const HostedProgram* hosted = hosted_program()) hosted->flush();
@@ -107,7 +107,7 @@ PrintedOutput::PrintedOutput(const Options& options) : next_number_(options.firs
   }
   for (std::size_t i = 0; i < count_; ++i) replace(streams_[i].descriptor, streams_[i]);
   if (joined_) replace(STDERR_FILENO, streams_[0]);
-  present = this;
+  process_output = this;
 }
 
 PrintedOutput::~PrintedOutput() {
@@ -260,7 +260,7 @@ void PrintedOutput::restore() noexcept {
 
 void PrintedOutput::close() noexcept {
   PrintedOutput* self = this;
-  present.compare_exchange_strong(self, nullptr);
+  process_output.compare_exchange_strong(self, nullptr);
   for (Stream& stream : streams_) {
     close_one(stream.write);
     close_one(stream.read);
@@ -288,13 +288,13 @@ void PrintedOutput::stop() noexcept {
 }
 
 void note_printed_place(std::int64_t epoch, std::string_view path, bool kept) noexcept {
-  if (PrintedOutput* output = present.load(std::memory_order_acquire)) {
+  if (PrintedOutput* output = process_output.load(std::memory_order_acquire)) {
     output->move_to(epoch, path, kept);
   }
 }
 
 void await_printed() noexcept {
-  if (PrintedOutput* output = present.load()) output->await_passed();
+  if (PrintedOutput* output = process_output.load()) output->await_passed();
 }
 
 }  // namespace flor::detail
