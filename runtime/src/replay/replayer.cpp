@@ -1,5 +1,6 @@
 #include "replay/replayer.h"
 
+#include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "replay/findings_verifier.h"
