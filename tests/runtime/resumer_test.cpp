@@ -224,7 +224,7 @@ TEST_F(ResumerTest, AForkLogsOutsideOfLoopsAndNotInTheEpochsThatItHas) {
   const store::Run parent = record_epochs();
   Flags flags = unchecked();
   flags.from = parent.key + "@1";
-  const ForkPoint from = fork_point(*store_, flags, false);
+  const ForkPoint from = fork_point(*store_, flags);
   store::NewRun as;
   as.experiment = "test";
   Continuation made = fork_run(*store_, from, as, std::nullopt, {}, flags);
