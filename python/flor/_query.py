@@ -97,8 +97,8 @@ def _read_safetensors(file: pathlib.Path) -> Dict[str, Any]:
     torch = sys.modules.get("torch")
     tensors: Dict[str, Any] = {}
     for name, item in header.items():
-        if name == "__metadata__":
-            continue
+        if name == "__metadata__" or name.startswith("@") or name.startswith(".") or "/." in name:
+            continue  # what Flor adds by itself
         begin, end = item["data_offsets"]
         part = content[8 + size + begin:8 + size + end]
         kind = _NAMES[item["dtype"]]

@@ -163,8 +163,12 @@ class CheckpointsTest(Script):
                 flor.save_checkpoint("deploy", w[:2].clone(), objects={"words": words}, loss=epoch)
         """)
         self.record("train.py", "t")
-        self.assertEqual(set(self.load("t@deploy")), {"tensor", "words"})
-        self.assertEqual(self.load("t@deploy")["tensor"].tolist(), [2.0, 2.0])
+        self.assertEqual(set(self.load("t@deploy")), {"value"})
+        self.assertEqual(self.load("t@deploy")["value"].tolist(), [2.0, 2.0])
+        import flor
+        words = {}
+        self.assertEqual(flor.load("t@deploy", words=words).name, "deploy")
+        self.assertEqual(words, {"one": 1, "0": 0, "1": 1})
         replayed = self.python("train.py", "--replay_flor")
         self.assertIn("verified", replayed.stderr)
 

@@ -14,7 +14,7 @@ namespace {
 struct FlagName {
   std::string_view name;     ///< without the leading dashes
   std::string_view value;    ///< "PID/NGPUS"; in brackets if it may be left out
-  std::string_view meaning;  ///< empty: a second spelling
+  std::string_view meaning;  ///< empty: no line of the help
 };
 
 constexpr std::array kRecord = {
@@ -46,7 +46,7 @@ constexpr std::array kEither = {
     FlagName{"kwargs", "NAME=VALUE", "arguments of flor::arg, one or more; not for a replay"},
     FlagName{"flor_run", "RUN", "the run to replay or to resume"},
     FlagName{"flor_home", "DIR", "the store (default $FLOR_HOME, else ~/.flor)"},
-    FlagName{"flor_help", "", "print this and exit"},
+    FlagName{"flor_help", "", ""},
 };
 
 template <typename Use>
@@ -146,7 +146,7 @@ std::string flag_help() {
   add_section(text, "Replay:", kReplay);
   add_section(text, "Either:", kEither);
   text +=
-      "Dashes and underscores are the same; all that follows -- is the program's own. See also: flor "
+      "Dashes and underscores are the same; what follows -- is the program's own. See also: flor "
       "--help\n";
   return text;
 }

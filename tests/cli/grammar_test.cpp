@@ -109,10 +109,10 @@ TEST(Grammar, ALimitIsAlwaysCalledLimit) {
 /// The words with which a help line may begin.
 const std::set<std::string> kVerbs{
     "add",   "apply",  "ask",     "begin",  "bring", "build",  "change", "charge", "check",
-    "choose", "color", "compare", "compute", "continue", "copy", "count", "deal",  "delete",
+    "choose", "color", "compare", "compute", "continue", "copy", "count", "deal",  "delete", "divide",
     "download", "draw", "end",    "evaluate", "execute", "explain", "fetch", "find", "fork",
     "free",  "give",   "hand",    "judge",  "keep",  "leave",  "list",   "listen", "load",
-    "look",  "make",   "move",   "name",    "pass",   "print", "prune",  "rank",   "read",   "recompress", "record", "remove",
+    "look",  "make",   "move",   "name",    "pass",   "poll",   "print", "prune",  "rank",   "read",   "recompress", "record", "redraw", "remove",
     "replay", "rerun", "run",     "set",    "share", "show",   "sort",   "start",  "stay",
     "store", "submit", "take",    "tell",   "try",   "turn",   "upload", "use",    "verify",
     "wait",  "walk",   "write"};

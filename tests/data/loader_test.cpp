@@ -120,7 +120,7 @@ TEST(Loader, ArchivesOfLibtorchKeepThePosition) {
   EXPECT_EQ(loaded.stream().print(), sampler.stream().print());
   auto other = sampler_of(21);
   EXPECT_THAT([&] { other.load(in); },
-              ThrowsMessage<Error>(HasSubstr("samples 20, but here it is 21")));
+              ThrowsMessage<Error>(HasSubstr("samples 20, and this program has 21")));
 }
 
 TEST(Loader, EqualsPythonsDistributedSamplerForEveryReplica) {

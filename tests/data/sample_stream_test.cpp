@@ -309,12 +309,12 @@ TEST(SampleStream, RefusesTheStateOfAnotherDataSetOrGeometryAndSaysWhich) {
     return refused(stream, [&] { stream.parse(saved.print()); });
   };
   EXPECT_THAT(refusal({.samples = 11, .seed = 1, .data = "a"}),
-              HasSubstr("saved with samples 10, but here it is 11"));
+              HasSubstr("saved with samples 10, and this program has 11"));
   EXPECT_THAT(refusal({.samples = 10, .seed = 2, .data = "a"}), HasSubstr("seed 1"));
   EXPECT_THAT(refusal({.samples = 10, .seed = 1, .data = "b"}),
-              HasSubstr("data \"a\", but here it is \"b\""));
+              HasSubstr("data \"a\", and this program has \"b\""));
   EXPECT_THAT(refusal({.samples = 10, .shuffle = Shuffle::keyed, .seed = 1, .data = "a"}),
-              HasSubstr("shuffle \"torch\", but here it is \"keyed\""));
+              HasSubstr("shuffle \"torch\", and this program has \"keyed\""));
   EXPECT_THAT(refusal({.samples = 10, .seed = 1, .tail = Tail::drop, .data = "a"}),
               HasSubstr("tail"));
   EXPECT_THAT(refusal({.samples = 10,
@@ -322,7 +322,7 @@ TEST(SampleStream, RefusesTheStateOfAnotherDataSetOrGeometryAndSaysWhich) {
                        .groups = std::vector<std::int64_t>(10),
                        .batch_size = 2,
                        .data = "a"}),
-              HasSubstr("batch_size none, but here it is 2"));
+              HasSubstr("batch_size none, and this program has 2"));
   SampleStream same({.samples = 10, .seed = 1, .data = "a"}, 2, 0);
   EXPECT_NO_THROW(same.parse(saved.print()));
 }

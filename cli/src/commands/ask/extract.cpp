@@ -73,7 +73,7 @@ Examples:
   }
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run", true);
-    syntax.operand("REGEX", regex_, "what to find; in brackets the number", true);
+    syntax.operand("REGEX", regex_, "the text to find, with brackets around the number", true);
     syntax.option("--name", "NAME", name_,
                   "name the metric (default: the word before the brackets)");
   }

@@ -94,7 +94,7 @@ Examples:
     syntax.flag("--existing", existing_, "evaluate what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to evaluate");
     syntax.option("--patience", "SECONDS", patience_,
-                  "with --until-idle, keep trying for SECONDS if nothing can be written "
+                  "keep trying for SECONDS if nothing can be written, with --until-idle "
                   "(default 60)");
     syntax.option("-w,--workers", "N", workers_,
                   "evaluate N at once with each evaluator (default 1, or one on each node)");

@@ -453,6 +453,7 @@ void drop_empty_tables(Connection& image) {
                             "output",
                             "rank_run",
                             "rank_launch",
+                            "rank_check",
                             "fetched_result",
                             "job_result",
                             "job",
