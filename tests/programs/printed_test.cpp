@@ -35,6 +35,9 @@ std::string expected_out(int last, bool has_end) {
 
 class PrintedByPrograms : public ::testing::Test {
  protected:
+  PrintedByPrograms() { ::setenv("FLOR_OUTPUT", "16", 1); }
+  ~PrintedByPrograms() override { ::unsetenv("FLOR_OUTPUT"); }
+
   ProcessResult print(const std::string& scenario, const Words& more = {}) const {
     return bench_.run("printer",
                       Words{"--flor", "test", "--kwargs", "scenario=" + scenario} + more);
@@ -215,7 +218,7 @@ TEST_F(PrintedByPrograms, ATerminalStaysOne) {
   options.directory = bench_.repository().root();
   options.environment["FLOR_HOME"] = bench_.home().string();
   options.environment["HOME"] = bench_.home().string();
-  Terminal terminal({program("printer").string(), "--flor", "test"}, options);
+  Terminal terminal({program("printer").string(), "--flor", "test", "--flor_output", "16"}, options);
   EXPECT_TRUE(terminal.shows("begins on a terminal"));
   EXPECT_EQ(terminal.wait(), 0);
   EXPECT_THAT(terminal.drawn(), HasSubstr("after the loops\r\n"));

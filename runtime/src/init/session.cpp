@@ -155,13 +155,6 @@ void warn_if_older(const char* source_file) {
                   executable().filename().string(), source_file));
 }
 
-/// Unasked, what is printed is not kept where that could be noticed: Python sees whether there is a
-/// terminal, and as the first process of a container this one takes all others with it when it ends.
-bool may_keep_printed() {
-  const bool is_terminal = ::isatty(STDOUT_FILENO) != 0 || ::isatty(STDERR_FILENO) != 0;
-  return ::getpid() != 1 && !(hosted_program() && is_terminal);
-}
-
 /// Takes values without a flag from the user's or the store's file of settings.
 void apply_settings(Flags& flags) {
   const auto settings =
@@ -173,10 +166,8 @@ void apply_settings(Flags& flags) {
     flags.epsilon = std::stod(epsilon.value);
   }
   if (!flags.output_mib) {
-    const store::Setting& output = settings.get("output");
-    const bool keeps = output.value != "none" &&
-                       (output.origin != store::SettingOrigin::standard || may_keep_printed());
-    flags.output_mib = keeps ? std::stoll(output.value) : 0;
+    const std::string& output = settings.get("output").value;
+    flags.output_mib = output == "none" ? 0 : std::stoll(output);
   }
 }
 

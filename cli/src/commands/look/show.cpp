@@ -582,7 +582,7 @@ void Show::show_printed(Context& context, const RunChoice& choice) const {
     return list.end();
   }
   if (lines.empty()) {
-    context.note(grep_.empty() ? "nothing that was printed is kept"
+    context.note(grep_.empty() ? "nothing that was printed is kept: record with --flor_output 16"
                                : "no printed line has a match");
   }
   for (const PrintedLine& line : lines) {
