@@ -302,7 +302,7 @@ TEST_F(ForkTest, AForkOfTheLastEpochTakesLittleMoreThanItsFacts) {
   for (int i = 0; i < kForks; ++i) ASSERT_EQ(fork("forked", run, 7).status, 0);
   const double each = static_cast<double>(size() - before) / kForks;
   std::printf("a fork of the last of 8 epochs takes %.0f bytes\n", each);
-  EXPECT_LT(each, 18e3);
+  EXPECT_LT(each, 16e3);
 }
 
 TEST_F(ForkTest, OfWhatIsNotThereSaysWhatIs) {
