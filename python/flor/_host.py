@@ -36,16 +36,26 @@ def root():
     return place
 
 
-def digest():
-    """The digest of the sources that the program may execute."""
+def _sources_of_program():
+    """Paths and contents of the sources that the program may execute."""
     from ._sources import imports
-    state = hashlib.sha256()
     for path in imports.files_of_program(file, root()):
         try:
             with open(path, "rb") as source:
-                content = source.read()
+                yield path, source.read()
         except OSError:
             continue
+
+
+def mentions(word):
+    """True if some source of the program has the bytes."""
+    return any(word in content for _, content in _sources_of_program())
+
+
+def digest():
+    """The digest of the sources that the program may execute."""
+    state = hashlib.sha256()
+    for path, content in _sources_of_program():
         state.update(f"{os.path.relpath(path, root())} {len(content)}\n".encode(errors="surrogateescape"))
         state.update(content)
     return state.hexdigest()

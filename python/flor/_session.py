@@ -101,7 +101,8 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
     by_flag = any(_is_flor_flag(word) for word in own) or not given
     by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # `flor replay` says what is to be done
     words = [*before, *own] if by_flag else [*before, *given, *own]
-    let = _let_flor_see_ctrl_c()
+    records = any(word.startswith("--flor") for word in words) and not any(word.startswith("--replay") for word in words)
+    let = records and _let_flor_see_ctrl_c()
     try:
         rest = _engine.open(words, _host().file)
     except _engine.Error as error:
@@ -121,13 +122,13 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
 
 
 def _let_flor_see_ctrl_c() -> bool:
-    """A recording takes a checkpoint at Ctrl-C, as at SIGTERM. Where there is a prompt, or a handler of the program's
-    own, that stays."""
+    """A recording takes a checkpoint at Ctrl-C, as at SIGTERM. Where there is a prompt, or the program does something of
+    its own then, that stays."""
     if hasattr(sys, "ps1") or sys.flags.interactive or "ipykernel" in sys.modules:
         return False
     if threading.current_thread() is not threading.main_thread():
         return False
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or _host().mentions(b"KeyboardInterrupt"):
         return False
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return True

@@ -152,6 +152,19 @@ class CheckpointsTest(Script):
         with self.assertRaises(flor.NotFound):
             self.load("t@77")
 
+    def test_a_script_that_catches_ctrl_c_catches_it_while_it_is_recorded(self):
+        self.program("""
+            import os, signal
+            try:
+                for epoch in flor.loop("epoch", 3):
+                    flor.log("epoch", epoch)
+                    if epoch == 1:
+                        os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                print("caught")
+        """)
+        self.assertEqual(self.record("train.py", "t").stdout, "caught\n")
+
     def test_a_saved_checkpoint_holds_the_objects_that_it_is_given(self):
         self.program("""
             import torch
