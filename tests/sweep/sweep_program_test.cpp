@@ -259,6 +259,25 @@ TEST_F(SweepProgramTest, ARunFromElsewhereIsTheRunOfNoPoint) {
   EXPECT_THAT(runs(), SizeIs(2));
 }
 
+TEST_F(SweepProgramTest, APlanThatWasCutOffIsNamedAndTheOtherSweepsAreShown) {
+  ASSERT_EQ(run(Words{"whole"} + descent({"rate=0.1"})).status, 0);
+  ASSERT_EQ(run(Words{"half"} + descent({"rate=0.1"})).status, 0);
+  fs::resize_file(plan("half"), fs::file_size(plan("half")) / 2);
+  const auto all = run_process({FLOR_CLI, "sweep"}, bench_.options());
+  EXPECT_EQ(all.status, 4);
+  EXPECT_THAT(all.out, HasSubstr("whole"));
+  EXPECT_THAT(all.err, HasSubstr("half/plan.json is no plan of a sweep: remove the directory"));
+  EXPECT_THAT(flor({"sweep", "whole"}), HasSubstr("finished"));
+  fs::remove_all(plan("half").parent_path());
+  EXPECT_EQ(run(Words{"half"} + descent({"rate=0.1"})).status, 0);
+  EXPECT_THAT(runs(), SizeIs(2)) << "its run counts";
+}
+
+TEST_F(SweepProgramTest, AnArgumentThatIsAMetricTooIsCalledAnArgument) {
+  ASSERT_EQ(run(Words{"rates"} + descent({"rate=0.1,0.2"})).status, 0);
+  EXPECT_THAT(flor({"sweep", "rates"}), HasSubstr("arg:rate"));
+}
+
 TEST_F(SweepProgramTest, APlanThatIsLostIsMadeAgainAndItsRunsCount) {
   const Words words = Words{"rates"} + descent({"rate=0.05,0.01"});
   EXPECT_EQ(run(words).status, 0);

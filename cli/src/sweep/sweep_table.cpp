@@ -111,7 +111,9 @@ void print_text(Context& context, const SweepPlan& plan, const std::vector<Point
                                      {.title = "status", .shrinks = true},
                                      {.title = "epochs", .align = Align::right}};
   for (const std::string& name : arguments) {
-    columns.push_back({.title = printable(argument_title(name)), .align = Align::right});
+    const bool is_metric_too = std::ranges::find(metrics, name) != metrics.end();
+    columns.push_back({.title = printable(is_metric_too ? "arg:" + name : argument_title(name)),
+                       .align = Align::right});
   }
   for (const std::string& name : metrics) {
     columns.push_back({.title = printable(name), .align = Align::right});
@@ -189,13 +191,20 @@ std::string count_states(const std::vector<PointState>& states) {
   return line;
 }
 
-void print_sweeps(Context& context, const store::Store& store) {
+ExitStatus print_sweeps(Context& context, const store::Store& store) {
+  ExitStatus status = ExitStatus::done;
   Table table(
       {{.title = "sweep"}, {.title = "experiment"}, {.title = "when"}, {.title = "points"}});
   Json result = document("sweep");
   result["sweeps"] = Json::array();
   for (const std::string& name : sweep_names(store)) {
-    const auto plan = read_plan(store, name);
+    std::optional<SweepPlan> plan;
+    try {
+      plan = read_plan(store, name);
+    } catch (const Error& error) {  // the others are shown all the same
+      context.note(error.what());
+      status = error.status();
+    }
     if (!plan) continue;
     const std::vector<PointState> states = point_states(store, *plan);
     table.add(name);
@@ -209,12 +218,17 @@ void print_sweeps(Context& context, const store::Store& store) {
                                 {"points", states.size()},
                                 {"done", done}});
   }
-  if (context.json()) return print(context.out(), result);
+  if (context.json()) {
+    print(context.out(), result);
+    return status;
+  }
   if (table.empty()) {
+    if (status != ExitStatus::done) return status;
     throw NotFound(
         "there is no sweep in this store: 'flor sweep -- ./train --kwargs lr=0.01,0.1' begins one");
   }
   table.print(context.out(), context.style());
+  return status;
 }
 
 }  // namespace flor::cli

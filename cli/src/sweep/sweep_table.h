@@ -24,7 +24,7 @@ void print_sweep(Context& context, const store::Store& store, const SweepPlan& p
 /// "32 points: 30 finished, 1 stopped early, 1 failed".
 std::string count_states(const std::vector<PointState>& states);
 
-/// Prints all sweeps of the store.
-void print_sweeps(Context& context, const store::Store& store);
+/// Prints all sweeps of the store. A plan that cannot be read is named, and its status returned.
+ExitStatus print_sweeps(Context& context, const store::Store& store);
 
 }  // namespace flor::cli

@@ -219,8 +219,7 @@ int Sweep::run(Context& context) {
   }
   const SweepTable shown = table();
   if (sweep_.empty() && words_.program.empty()) {
-    print_sweeps(context, context.store());
-    return static_cast<int>(ExitStatus::done);
+    return static_cast<int>(print_sweeps(context, context.store()));
   }
   const SweepPlan plan = this->plan(context);
   if (dry_run_) {
