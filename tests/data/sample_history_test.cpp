@@ -1,5 +1,6 @@
 // Random histories of trainings that are killed and go on with other numbers of replicas: every
 // sample is used exactly once an epoch, and the audit of the records agrees.
+#include "support/some_points.h"
 #include "support/thread_group.h"
 
 #include <flor/data/sample_audit.h>
@@ -191,7 +192,8 @@ class Training {
 
 TEST(SampleHistory, EverySampleIsUsedExactlyOnceInThousandsOfHistories) {
   Totals totals;
-  for (std::uint32_t seed = 0; seed < 5'000 && !HasFatalFailure(); ++seed) {
+  for (std::uint32_t seed = 0; seed < 5'000 && !HasFatalFailure();
+       seed += testing::every_point() ? 1 : 2) {
     SCOPED_TRACE(seed);
     Training(seed, totals).run();
   }
@@ -203,9 +205,9 @@ TEST(SampleHistory, EverySampleIsUsedExactlyOnceInThousandsOfHistories) {
       "done again\n",
       totals.histories, totals.epochs, totals.kills, totals.world_changes, totals.same_worlds,
       totals.samples, totals.once, totals.repeated, totals.dropped, totals.lost_work);
-  EXPECT_GT(totals.kills, 5'000);
-  EXPECT_GT(totals.world_changes, 4'000);
-  EXPECT_GT(totals.same_worlds, 1'500);
+  EXPECT_GT(totals.kills, 2'500);
+  EXPECT_GT(totals.world_changes, 2'000);
+  EXPECT_GT(totals.same_worlds, 750);
   EXPECT_EQ(totals.samples, totals.once + totals.repeated + totals.dropped);
 }
 

@@ -386,25 +386,6 @@ TEST(Layout, EverySourceFileIsReadableInOneSitting) {
   EXPECT_THAT(long_files, IsEmpty());
 }
 
-// Sanitizers and fuzzers are Debian's clang 14, which refuses views and subranges of GCC's library.
-TEST(Layout, NothingIsUsedThatTheClangOfTheSanitizersRefuses) {
-  const std::regex refused(
-      R"(std::(views::|ranges::(unique|remove|remove_if|(stable_)?partition|search|rotate|find_end|equal_range|subrange)\b))");
-  std::vector<std::string> found;
-  for (const char* folder : {"store", "runtime/src", "runtime/git", "cli"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
-      if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
-      std::ifstream in(entry.path());
-      for (std::string line; std::getline(in, line);) {
-        if (std::regex_search(line, refused)) {
-          found.push_back(fs::relative(entry.path(), kRoot).string() + ": " + line);
-        }
-      }
-    }
-  }
-  EXPECT_THAT(found, IsEmpty());
-}
-
 /// "Suite.Name" of all tests in the sources.
 std::set<std::string> names_of_tests() {
   const std::regex test(

@@ -142,10 +142,10 @@ inline void add_content(std::vector<HostileBucket>& list) {
       {"an empty parcel", [](Bytes& it) { it.clear(); }},
       {"a parcel whose records are reversed", [](Bytes& it) { std::ranges::reverse(it); }}};
   for (const auto& [name, change] : parcels) {
-    list.push_back({name, false, [change = change](ObjectStore& objects, const std::string& key) {
+    list.push_back({name, false, [apply = change](ObjectStore& objects, const std::string& key) {
                       with_parcels(
                           objects, key,
-                          [&](Bytes& parcel, store::Connection&, std::int64_t) { change(parcel); });
+                          [&](Bytes& parcel, store::Connection&, std::int64_t) { apply(parcel); });
                     }});
   }
   list.push_back({"parcels that were replaced by shorter ones", false,

@@ -180,7 +180,7 @@ TEST_P(DiskFaultTest, TheStoreKeepsWhatItHadAndTheWriterGoesOn) {
         Fault{Disk::Calls::reads, EIO, false}}) {
     // A store of its own, whose every page is read anew: what is cached does not fail.
     std::filesystem::remove_all(fast_home());
-    testing::SomePoints calls(10, 3);
+    testing::SomePoints calls(6, 5);
     for (int n = calls.next();; n = calls.next(), ++points) {
       ASSERT_LT(n, 1000);
       const auto store = Store::open(fast_home(), OpenMode::create);
@@ -276,7 +276,7 @@ TEST_F(NewStoreFaultTest, AStoreThatCouldNotBeMadeIsMadeTheNextTime) {
   Disk::do_not_sync();
   int points = 0;
   for (const int error : {ENOSPC, EIO}) {
-    testing::SomePoints calls(20, 4);
+    testing::SomePoints calls(12, 6);
     for (int n = calls.next();; n = calls.next(), ++points) {
       ASSERT_LT(n, 1000);
       const flor::testing::TemporaryDirectory memory{flor::testing::fast_parent()};
@@ -410,7 +410,8 @@ TEST_F(LockFaultTest, NoLockIsKeptForEverBecauseGivingItBackFailed) {
   const auto usual = std::exchange(lock_outage, std::chrono::milliseconds(10));
   for (const bool stays : {false, true}) {
     bool reached = true;
-    for (int at = 1; reached && !HasFailure(); at += stays ? 5 : 1) {
+    testing::SomePoints points(3, stays ? 9 : 3);
+    for (int at = points.next(); reached && !HasFailure(); at = points.next()) {
       SCOPED_TRACE(std::to_string(at) + (stays ? " and all after it" : ""));
       const testing::TemporaryDirectory place(testing::fast_parent());
       const auto store = Store::open(place.path(), OpenMode::create);

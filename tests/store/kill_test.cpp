@@ -85,7 +85,7 @@ class KillTest : public StoreTest {
     make_original();
     std::map<long, int> calls;
     int points = 0;
-    testing::SomePoints stops(60, 10);
+    testing::SomePoints stops(40, 16);
     for (int stop = stops.next();; stop = stops.next()) {
       ASSERT_LT(stop, 20'000);
       std::filesystem::remove_all(fast_home());

@@ -10,6 +10,7 @@
 #include "queue/jobs.h"
 #include "queue/queue_file.h"
 #include "support/content.h"
+#include "support/some_points.h"
 
 #include <algorithm>
 #include <functional>
@@ -81,11 +82,15 @@ class PowerLossTest : public StoreTest {
     PowerLoss disk(disk_);
     std::set<int> kept;
     int points = 0;
+    // Of a long recording half of the later events, others each time.
+    std::mt19937 chance{std::random_device()()};
+    const auto some = [&] { return testing::every_point() ? 0 : chance() % 2; };
     for (std::size_t i = 0; i < events_.size(); ++i) {
       disk.play(events_[i]);
       if (events_[i].kind == DiskEvent::Kind::mark) remember(events_[i].offset, kept);
       for (const Survival survival : flor::testing::kSurvivals) {
         if (rounds == 0 && static_cast<std::size_t>(survival) != i % 5) continue;
+        if (rounds == 0 && i > 2 * static_cast<std::size_t>(least) && some() != 0) continue;
         for (int round = 0; round < std::max(rounds, 1); ++round, ++points) {
           lose_power(disk, survival, random, kept);
           if (HasFailure()) {

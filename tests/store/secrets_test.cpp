@@ -631,9 +631,10 @@ TEST(HomeTest, ThatIsNoDirectoryIsRefusedWithWhatItIs) {
   std::ofstream(file) << "x";
   std::filesystem::create_symlink(directory.path() / "gone", link);
   for (const OpenMode mode : {OpenMode::read_only, OpenMode::existing, OpenMode::create}) {
-    for (const auto& [home, is] : {std::pair(file, "is a file"), std::pair(link, "is a link to")}) {
-      EXPECT_THAT([&] { Store::open(home, mode); },
-                  ::testing::ThrowsMessage<UsageError>(AllOf(HasSubstr(is), HasSubstr("FLOR_HOME"))));
+    for (const auto& home : {std::pair(file, "is a file"), std::pair(link, "is a link to")}) {
+      EXPECT_THAT([&] { Store::open(home.first, mode); },
+                  ::testing::ThrowsMessage<UsageError>(
+                      AllOf(HasSubstr(home.second), HasSubstr("FLOR_HOME"))));
     }
   }
   EXPECT_EQ(testing::content_of(file), "x");

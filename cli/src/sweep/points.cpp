@@ -140,15 +140,15 @@ SweepPoint row_of_csv(std::string_view text, const std::vector<Text>& header, st
 }
 
 void append(SweepPoint& point, const SweepPoint& more) {
-  for (const auto& [name, value] : more) {
-    const auto same = [&](const auto& argument) { return argument.first == name; };
+  for (const auto& argument : more) {
+    const auto same = [&](const auto& other) { return other.first == argument.first; };
     if (std::ranges::any_of(point, same)) {
       throw UsageError(
           fmt::format("{} is given twice: give each argument once, with commas "
                       "between its values",
-                      printable(name)));
+                      printable(argument.first)));
     }
-    point.emplace_back(name, value);
+    point.push_back(argument);
   }
 }
 
