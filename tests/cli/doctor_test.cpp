@@ -75,6 +75,7 @@ TEST_F(DoctorTest, SaysWhatIsHereAndThatItIsWell) {
   EXPECT_EQ(findings(outcome, "BLAS").size(), 1u);
   EXPECT_THAT(findings(outcome, "threads").at(0), HasSubstr("cores"));
   EXPECT_THAT(findings(outcome, "free space").at(0), HasSubstr(" free"));
+  EXPECT_THAT(findings(outcome, "locks").at(0), HasSubstr("ok work: a run is live while"));
   EXPECT_THAT(findings(outcome, "catalog").at(0), HasSubstr("ok sound"));
   EXPECT_EQ(findings(outcome, "store").at(0), "ok " + home().string());
   EXPECT_THAT(findings(outcome, "home").at(0), HasSubstr("(--home)"));

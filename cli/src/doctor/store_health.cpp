@@ -1,4 +1,5 @@
 #include "doctor/doctor_findings.h"
+#include "file/mount_locks.h"
 #include "git/shadow.h"
 #include "maintain/shared_view.h"
 #include "output/terminal_text.h"
@@ -82,6 +83,27 @@ void examine_filesystem(const fs::path& directory, Findings& findings) {
   }
 }
 
+/// A run is live while its process holds its lock, so that all else depends on locks.
+void examine_locks(const fs::path& directory, Findings& findings) {
+  const std::string broken = store::why_locks_fail(directory);
+  const std::string local = store::why_locks_are_local(directory);
+  if (!broken.empty()) {
+    findings.push_back(
+        {"locks", Health::failure,
+         fmt::format("files in {} cannot be locked ({})", directory.string(), broken),
+         "see to its lock service, or set FLOR_HOME to a local disk"});
+  } else if (!local.empty()) {
+    findings.push_back({"locks", Health::warning,
+                        fmt::format("keep out processes of this machine only ({}): a run that "
+                                    "another machine records looks as if its process were dead",
+                                    local),
+                        "record on one machine at a time, or give each a FLOR_HOME of its own"});
+  } else {
+    findings.push_back(
+        {"locks", Health::ok, "work: a run is live while its process holds its own"});
+  }
+}
+
 void examine_room(const fs::path& directory, Findings& findings) {
   struct statvfs status {};
   if (::statvfs(directory.c_str(), &status) != 0) return;
@@ -152,6 +174,7 @@ void examine_store(const fs::path& home, Findings& findings) {
                         "set FLOR_HOME to a directory of yours"});
   }
   examine_filesystem(there, findings);
+  if (fs::exists(home, error)) examine_locks(home, findings);
   examine_room(there, findings);
   if (!fs::exists(home / "catalog.db", error) && !fs::exists(home / "runs", error)) {
     findings.push_back(
