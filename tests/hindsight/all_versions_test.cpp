@@ -115,7 +115,7 @@ TEST_F(AllVersions, AreChosenByConditionsCommitsAndHunksAndADryRunShowsPatches) 
                               HasSubstr("of replaying, beside the builds")));
   EXPECT_EQ(found(old_slow) + found(newest), 0u);
 
-  EXPECT_EQ(ask({"--hunks", "2", "--where", "lr<0.1 and not epochs=7", "--versions",
+  EXPECT_EQ(ask({"--hunks", "relative", "--where", "lr<0.1 and not epochs=7", "--versions",
                  old_slow.start.commit.substr(0, 10)})
                 .status,
             0);
@@ -285,6 +285,8 @@ TEST_F(AllVersions, WrongWishesAreRefusedInOneLine) {
   refused({"--all-versions", "--apply"}, 3, "adds no log statement");
   project_.repository().write("train.cpp", add_by_hand(read_history("v7.cpp"), questions()));
   refused({"--all-versions", "--apply", "--hunks", "9"}, 2, "numbers from 1 to 4");
+  refused({"--all-versions", "--apply", "--hunks", "1,lose"}, 2,
+          "no log statement that the work tree adds is called 'lose'");
   refused({"--all-versions", "--apply", "--where", "lr<"}, 2, "column 4");
   refused({"--all-versions", "--apply", "--where", "epochs>70"}, 3, "no run meets");
   refused({"--all-versions", "--apply", "--versions", "00000000"}, 3, "no version '00000000'");

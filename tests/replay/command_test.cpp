@@ -100,6 +100,23 @@ TEST_F(ReplayCommand, FindsWhatOneProcessFindsEachValueOnce) {
   }
 }
 
+TEST_F(ReplayCommand, ACoarseOneFindsTheSameAndTellsOfTheFirstAnswers) {
+  bench_.record("trainer");
+  const auto alone = found_alone("trainer_inner", {"--flor_probe", "train"});
+  for (const char* workers : {"1", "3"}) {
+    bench_.record("trainer");
+    const auto result = replay({"test", "--coarse", "--probe", "train", "--workers", workers, "--",
+                                other("trainer_inner")});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.err,
+                HasSubstr("2 of 6 epochs, spread over the run, are answered: `flor plot " +
+                          bench_.last_run().key.substr(0, 8) + "` draws"));
+    EXPECT_EQ(found(), alone) << workers << " workers";
+  }
+  const auto plan = replay({"test", "--coarse", "--again", "--workers", "1", "--dry-run"});
+  EXPECT_THAT(plan.out, HasSubstr("\n  first      epochs 0, 3\n")) << plan.err;
+}
+
 // There need not be such GPUs: which of them a process sees is decided before libtorch looks.
 TEST_F(ReplayCommand, EachGpuHasAProcessThatSeesNoOther) {
   ASSERT_EQ(bench_.record("trainer").status, 0);
@@ -325,8 +342,8 @@ TEST_F(ReplayCommand, AnEpochThatKillsItsWorkerOnceIsGivenToAnother) {
   bench_.record("troubled");
   auto options = bench_.options();
   options.environment["TROUBLE"] = "3 once " + (bench_.home() / "was-here").string();
-  const auto result = run_process(
-      command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
+  const auto result =
+      run_process(command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("was ended by signal 9"));
   EXPECT_EQ(found().size(), 6u);
@@ -336,8 +353,8 @@ TEST_F(ReplayCommand, AnEpochThatFailsIsReportedAndTheOthersAreDone) {
   bench_.record("troubled");
   auto options = bench_.options();
   options.environment["TROUBLE"] = "3 throw";
-  const auto result = run_process(
-      command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
+  const auto result =
+      run_process(command({"test", "--workers", "2", "--", other("troubled_hindsight")}), options);
   EXPECT_EQ(result.status, 5) << result.err;
   EXPECT_THAT(result.out, HasSubstr("epoch 3: worker"));
   EXPECT_THAT(result.out, HasSubstr("this epoch cannot be computed"));

@@ -17,18 +17,23 @@
 namespace flor::cli {
 namespace {
 
-std::set<int> parse_hunks(const std::string& list, std::size_t count) {
+/// Words of --hunks: a number of a hunk, or a name for all hunks that log it.
+std::set<int> parse_hunks(const std::string& list, const Questions& questions) {
   std::set<int> hunks;
+  const std::size_t count = questions.hunks().size();
   for (const std::string& word : split_list(list)) {
+    std::set<int> meant = questions.hunks_that_log(word);
     int number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     const bool whole = error == std::errc() && end == word.data() + word.size();
-    if (!whole || number < 1 || static_cast<std::size_t>(number) > count) {
-      throw UsageError(
-          fmt::format("--hunks {}: expected numbers from 1 to {}, as --dry-run shows them",
-                      printable(list), count));
+    if (whole && number >= 1 && static_cast<std::size_t>(number) <= count) meant.insert(number);
+    if (meant.empty()) {
+      throw UsageError(fmt::format(
+          "--hunks {}: no log statement that the work tree adds is called '{}': expected what one "
+          "of them logs, or numbers from 1 to {}, as --dry-run shows them",
+          printable(list), printable(word), count));
     }
-    hunks.insert(number);
+    hunks.merge(meant);
   }
   return hunks;
 }
@@ -83,7 +88,7 @@ class Asking {
                       printable(questions_->repository().work_tree().string()),
                       short_commit(newest->commit), printable(experiment), other_edits_hint()));
     }
-    hunks_ = parse_hunks(wish_.hunks, questions_->hunks().size());
+    hunks_ = parse_hunks(wish_.hunks, *questions_);
     check_wish(wish_.replay);
     const auto chosen = versions_where(catalog_, named_versions(all, wish_.versions), wish_.where,
                                        context_.now_us());
@@ -268,8 +273,7 @@ class Asking {
     ReplayRequest request = replay_request(context_, run, {}, wish, [&](const auto& ranks) {
       ChosenLaunches chosen;
       for (const store::Run& rank : ranks) {
-        chosen.launches.push_back(
-            launch_of(rank, choice, gate_.pass(rank), wish.threads_given()));
+        chosen.launches.push_back(launch_of(rank, choice, gate_.pass(rank), wish.threads_given()));
       }
       chosen.sources = sources;
       return chosen;

@@ -356,6 +356,7 @@ ReplayRequest replay_request(
   request.gpus = split_list(wish.gpus);
   fill_order(context.store(), wish, request);
   request.again = wish.again;
+  request.epoch_order = wish.coarse ? EpochOrder::coarse : EpochOrder::fastest;
   request.verify = wish.verification();
   request.verbose = wish.verbose;
   request.engine = wish.engine;
@@ -452,7 +453,9 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
 
 RunReplay replay_run(Context& context, ReplayRequest request) {
   const auto missing = parts_to_do(context.catalog(), request);
-  const double estimate = simulate(request.facts, request.facts, missing, request.workers).seconds;
+  const double estimate = simulate(request.facts, request.facts, missing, request.workers,
+                                   Reach::any, request.epoch_order)
+                              .seconds;
   context.note(fmt::format("replaying run {} with {} ({})", title(request.run),
                            printable(request.launch.shown), request.launch.why));
   store::Store& store = context.store_to_change();

@@ -21,6 +21,7 @@ struct ReplayWish {
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< of a group, replayed alone
   bool no_probe = false, strong = false, again = false, verbose = false;
+  bool coarse = false;        ///< a tenth of the epochs first
   bool verify = false;        ///< an epoch, however long it takes
   std::string verify_epochs;  ///< N, all or none
 

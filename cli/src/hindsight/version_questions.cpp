@@ -23,11 +23,24 @@ carry::Carrier carrier_of(const git::Repository& repository, const std::string& 
   return {base, work};
 }
 
+std::set<std::string> names_in(const carry::LogHunk& hunk) {
+  const carry::Source source("", hunk.text);
+  return carry::logged_names(source, {0, source.tokens.all.size()});
+}
+
 }  // namespace
 
 Questions::Questions(git::Repository repository, const std::string& newest,
                      const std::vector<std::filesystem::path>& without)
     : repository_(std::move(repository)), carrier_(carrier_of(repository_, newest, without)) {}
+
+std::set<int> Questions::hunks_that_log(const std::string& name) const {
+  std::set<int> numbers;
+  for (const carry::Addition& addition : hunks()) {
+    if (std::ranges::count(names_in(addition.hunk), name) > 0) numbers.insert(addition.hunk.number);
+  }
+  return numbers;
+}
 
 PatchedVersion Questions::patch(const std::string& commit, const std::set<int>& chosen) const {
   PatchedVersion version;
@@ -50,8 +63,7 @@ PatchedVersion Questions::patch(const std::string& commit, const std::set<int>& 
     version.patch += git::diff_texts(file.path, version.sources.at(file.path), file.text);
   }
   for (const carry::Placed& placed : version.carried.placed) {
-    const carry::Source source("", hunk(placed.hunk).text);
-    for (const std::string& name : carry::logged_names(source, {0, source.tokens.all.size()})) {
+    for (const std::string& name : names_in(hunk(placed.hunk))) {
       if (std::ranges::find(version.metrics, name) == version.metrics.end()) {
         version.metrics.push_back(name);
       }

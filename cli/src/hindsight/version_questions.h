@@ -38,6 +38,8 @@ class Questions {
   const carry::LogHunk& hunk(int number) const {
     return carrier_.hunks()[static_cast<std::size_t>(number - 1)].hunk;
   }
+  /// Numbers of the hunks with a log statement of this name.
+  std::set<int> hunks_that_log(const std::string& name) const;
   const git::Repository& repository() const { return repository_; }
 
   /// `chosen`: numbers of hunks; empty: all.

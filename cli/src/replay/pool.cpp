@@ -14,9 +14,47 @@ using store::part_outside;
 
 constexpr double kSmall = 1e-9;  // seconds: no epoch is free
 
+bool begins_stored(const RunFacts& facts, std::int64_t epoch) {
+  return std::ranges::any_of(facts.loops, [epoch](const LoopFacts& loop) {
+    return loop.boundaries.contains(epoch - loop.first_epoch) && epoch >= loop.first_epoch &&
+           epoch < loop.first_epoch + loop.iterations;
+  });
+}
+
+/// Takes one of every `stride` epochs out of `epochs`.
+std::set<std::int64_t> take_spread(const RunFacts& facts, std::set<std::int64_t>& epochs,
+                                   std::size_t stride) {
+  const std::vector<std::int64_t> all(epochs.begin(), epochs.end());
+  std::set<std::int64_t> taken;
+  for (std::size_t i = 0; i < all.size(); i += stride) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(stride, all.size() - i));
+    const auto stored =
+        std::find_if(begin, end, [&](std::int64_t epoch) { return begins_stored(facts, epoch); });
+    taken.insert(stored == end ? *begin : *stored);
+  }
+  for (const std::int64_t epoch : taken) epochs.erase(epoch);
+  return taken;
+}
+
 }  // namespace
 
-ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers)
+std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
+                                             const std::set<std::int64_t>& epochs,
+                                             EpochOrder order) {
+  constexpr std::size_t kFew = 4, kFirst = 10, kSecond = 3;
+  std::vector<std::set<std::int64_t>> waves;
+  std::set<std::int64_t> left = epochs;
+  if (order == EpochOrder::coarse && epochs.size() >= kFew) {
+    waves.push_back(take_spread(facts, left, std::clamp<std::size_t>(left.size() / 2, 2, kFirst)));
+    if (left.size() > kFirst) waves.push_back(take_spread(facts, left, kSecond));
+  }
+  if (!left.empty()) waves.push_back(std::move(left));
+  return waves;
+}
+
+ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
+                       EpochOrder order)
     : facts_(std::move(facts)), workers_(std::max(workers, 1)) {
   for (std::size_t epoch = 0; epoch < facts_.epochs.size(); ++epoch) {
     asked_.add(cost_of(static_cast<std::int64_t>(epoch)));
@@ -26,10 +64,23 @@ ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int 
     if (part < 0) {
       sections_.insert(-1 - part);
     } else {
-      open_.insert(part);
-      open_cost_ += cost_of(part);
+      later_cost_ += cost_of(part);
     }
   }
+  for (auto& wave : waves_of(facts_, {parts.lower_bound(0), parts.end()}, order)) {
+    later_.push_back(std::move(wave));
+  }
+  open_next_wave();
+}
+
+/// Once nothing of the earlier waves is open any more: what workers hold of them may come back.
+void ReplayPool::open_next_wave() {
+  if (!open_.empty() || later_.empty()) return;
+  open_ = std::move(later_.front());
+  later_.pop_front();
+  for (const std::int64_t epoch : open_) open_cost_ += cost_of(epoch);
+  later_cost_ = later_.empty() ? 0 : later_cost_ - open_cost_;
+  pieces_.reset();
 }
 
 double ReplayPool::cost_of(std::int64_t part) const {
@@ -215,6 +266,7 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
     if (!std::ranges::count(held, part_outside(section))) held.push_back(part_outside(section));
   }
   held_count_ += held.size() - before;
+  open_next_wave();
   return answer;
 }
 
@@ -249,6 +301,7 @@ void ReplayPool::give_up(std::int64_t part) {
     sections_.erase(-1 - part);
   } else if (open_.erase(part) > 0) {
     open_cost_ -= cost_of(part);
+    open_next_wave();
   }
 }
 
@@ -270,7 +323,8 @@ std::int64_t ReplayPool::count_pieces() const {
 }
 
 Simulation simulate(const RunFacts& facts, const RunFacts& actual,
-                    const std::set<std::int64_t>& parts, int workers, Reach reach) {
+                    const std::set<std::int64_t>& parts, int workers, Reach reach,
+                    EpochOrder order) {
   struct Worker {
     double free = 0;
     int number = 0;
@@ -279,7 +333,7 @@ Simulation simulate(const RunFacts& facts, const RunFacts& actual,
       return std::tie(free, number) > std::tie(other.free, other.number);
     }
   };
-  ReplayPool pool(facts, parts, workers);
+  ReplayPool pool(facts, parts, workers, order);
   Simulation result;
   result.pieces.resize(static_cast<std::size_t>(workers));
   std::priority_queue<Worker, std::vector<Worker>, std::greater<>> queue;

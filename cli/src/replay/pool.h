@@ -38,6 +38,18 @@ struct RunFacts {
   double startup = 0;  ///< of a process, until its first loop
 };
 
+/// Which epochs a replay computes first.
+enum class EpochOrder {
+  fastest,  ///< in whatever order it ends earliest
+  coarse,   ///< a tenth of them, spread over all, then a third of the rest, then the others
+};
+
+/// The epochs that come first, those that come next, and so on; each in one of the sets. Of epochs
+/// beside each other the one is taken that needs no other on the way to it.
+std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
+                                             const std::set<std::int64_t>& epochs,
+                                             EpochOrder order);
+
 /// The work that is left. An epoch or a stretch outside the loops is a *part*
 /// (store::part_outside).
 ///
@@ -47,7 +59,8 @@ struct RunFacts {
 /// earlier that way, although the epochs after the boundary are executed twice.
 class ReplayPool {
  public:
-  ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers);
+  ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
+             EpochOrder order = EpochOrder::fastest);
 
   struct Answer {
     enum class Kind { epochs, finish, wait } kind = Kind::wait;
@@ -64,11 +77,11 @@ class ReplayPool {
   /// Closes this part: no worker is to try it again.
   void give_up(std::int64_t part);
 
-  bool has_open() const { return !open_.empty() || !sections_.empty(); }
+  bool has_open() const { return !open_.empty() || !later_.empty() || !sections_.empty(); }
   bool done() const { return !has_open() && held_count_ == 0; }
   double open_cost() const { return open_cost_; }
   /// Cost of the parts that are not completed, including those that workers hold.
-  double cost_left() const { return open_cost_ + held_cost_; }
+  double cost_left() const { return open_cost_ + later_cost_ + held_cost_; }
   double cost_of(std::int64_t part) const;
   /// How many workers can be busy at once. Computed again only when the open epochs have changed.
   std::int64_t pieces_at_most() const;
@@ -83,6 +96,7 @@ class ReplayPool {
   std::int64_t count_pieces() const;
   double cost(std::size_t loop, Epochs epochs, const Position& position) const;
   Epochs choose(std::size_t loop, const Position& position) const;
+  void open_next_wave();
   Epochs halved(std::size_t loop, Atom atom, const Position& position) const;
   std::vector<std::int64_t> take_sections(std::int64_t first, std::int64_t last,
                                           const Position& position);
@@ -102,12 +116,13 @@ class ReplayPool {
   RunFacts facts_;
   Sums asked_, passed_;
   int workers_;
-  std::set<std::int64_t> open_;      // epochs that no worker has
-  std::set<std::int64_t> sections_;  // the same for sections
+  std::set<std::int64_t> open_;  // epochs that no worker has, of the waves that have begun
+  std::deque<std::set<std::int64_t>> later_;  // the waves after them, none of them empty
+  std::set<std::int64_t> sections_;           // the same for sections
   // Parts by worker, in the order of the work, so that completed ones are mostly in front.
   std::map<int, std::deque<std::int64_t>> held_;
   std::size_t held_count_ = 0;
-  double open_cost_ = 0, held_cost_ = 0;
+  double open_cost_ = 0, later_cost_ = 0, held_cost_ = 0;
   mutable std::optional<std::int64_t> pieces_;  // see pieces_at_most
 };
 
@@ -122,6 +137,7 @@ struct Simulation {
 };
 /// `actual`: the real costs of the epochs; the pool only knows `facts`.
 Simulation simulate(const RunFacts& facts, const RunFacts& actual,
-                    const std::set<std::int64_t>& parts, int workers, Reach reach = Reach::any);
+                    const std::set<std::int64_t>& parts, int workers, Reach reach = Reach::any,
+                    EpochOrder order = EpochOrder::fastest);
 
 }  // namespace flor::cli

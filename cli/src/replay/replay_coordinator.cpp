@@ -111,7 +111,10 @@ void Coordinator::begin(const std::string& digest) {
     }
   }
   epochs_to_do_ = std::distance(to_do_.lower_bound(0), to_do_.end());
-  pool_.emplace(request_.facts, to_do_, request_.workers);
+  pool_.emplace(request_.facts, to_do_, request_.workers, request_.epoch_order);
+  const auto waves =
+      waves_of(request_.facts, {to_do_.lower_bound(0), to_do_.end()}, request_.epoch_order);
+  first_wave_ = waves.size() > 1 ? waves.front() : std::set<std::int64_t>();
 }
 
 void Coordinator::add_replay() {
@@ -354,7 +357,16 @@ void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedP
   if (sum && outcome_.done.emplace(part.part, *sum).second) {
     done_cost_ += pool_->cost_of(part.part);
     epochs_done_ += part.part >= 0 ? 1 : 0;
+    if (first_wave_.erase(part.part) > 0 && first_wave_.empty()) tell_first_answers();
   }
+}
+
+/// What the first wave found is stored, and can be looked at.
+void Coordinator::tell_first_answers() {
+  progress_.say(
+      fmt::format("{} of {} epochs, spread over the run, are answered: `flor plot {}` "
+                  "draws what they found; the others follow",
+                  epochs_done_, epochs_to_do_, request_.run.key.substr(0, 8)));
 }
 
 void Coordinator::answer(int number, const Position& position) {

@@ -44,12 +44,13 @@ struct ReplayRequest {
   std::set<std::int64_t> asked;  ///< parts
   RunFacts facts;
   int workers = 1;
-  std::vector<std::vector<int>> cores;  ///< of each process, worker by worker; may be empty
-  std::vector<std::string> gpus;        ///< shared out among all processes; empty: unchanged
+  std::vector<std::vector<int>> cores;       ///< of each process, worker by worker; may be empty
+  std::vector<std::string> gpus;             ///< shared out among all processes; empty: unchanged
   std::optional<detail::VerifyWish> verify;  ///< epochs to execute besides; nothing: none
-  bool again = false;                   ///< computes parts that have been answered before, too
-  EngineWish engine;                    ///< where the workers run
-  std::string from, epochs;             ///< see Work
+  EpochOrder epoch_order = EpochOrder::fastest;
+  bool again = false;        ///< computes parts that have been answered before, too
+  EngineWish engine;         ///< where the workers run
+  std::string from, epochs;  ///< see Work
   bool verbose = false;
   std::filesystem::path logs;
 };
@@ -147,6 +148,7 @@ class Coordinator {
   void stop();
   void take_last_words(int slot, std::size_t rank);
   void show_progress();
+  void tell_first_answers();
   void pass_on(int slot, std::size_t rank);
   std::string plugin_failed() const;
   int running() const;
@@ -166,6 +168,7 @@ class Coordinator {
   std::vector<Handed> handed_;  // complete, not yet durable
   std::optional<ReplayPool> pool_;
   std::set<std::int64_t> to_do_;
+  std::set<std::int64_t> first_wave_;  // not done yet; empty: all of them come at once
   std::int64_t epochs_to_do_ = 0, epochs_done_ = 0;
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;

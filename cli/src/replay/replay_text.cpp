@@ -172,6 +172,11 @@ void print_plan(Context& context, const ReplayRequest& request,
     }
     out.write(fmt::format("  answered   {}, by an earlier replay\n", print_parts(known)));
   }
+  const auto waves =
+      waves_of(request.facts, {missing.lower_bound(0), missing.end()}, request.epoch_order);
+  if (waves.size() > 1) {
+    out.write(fmt::format("  first      {}\n", print_parts(waves.front())));
+  }
   for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
     out.write(fmt::format("  worker {}   {}\n", i, print_pieces(plan.pieces[i])));
   }

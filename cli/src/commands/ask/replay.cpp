@@ -32,6 +32,7 @@ Examples:
   flor replay linear                          all epochs, a process for each set of cores
   flor replay linear --workers 2 --probe train
   flor replay linear --epochs 0,40..59        some of them
+  flor replay linear --coarse                 the shape of the curve first, then the rest
   flor replay linear --gpus 0,1,2,3           a process for each GPU
   flor replay linear --plugin ./norms.so      a new metric for every epoch, from the stored states
   flor replay linear --dry-run                who would do what, and how long it would take
@@ -56,6 +57,8 @@ Examples:
     syntax.option("--gpus", "LIST", wish_.gpus, "use one process for each of these GPUs, as 0,1");
     syntax.option("--epochs", "EPOCHS", wish_.epochs,
                   "replay only these: A..B, both included, or 0,4..6");
+    syntax.flag("--coarse", wish_.coarse,
+                "begin with a tenth of the epochs, spread over the run, then go finer");
     syntax.option("--probe", "LOOP", wish_.probes,
                   "execute this nested loop instead of loading it");
     syntax.option("--plugin", "FILE", wish_.plugin,
@@ -82,7 +85,8 @@ Examples:
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
     syntax.option("--versions", "LIST", versions_, "ask only these commits, as A..B or A,B");
-    syntax.option("--hunks", "LIST", hunks_, "add only these log statements, as 1,3");
+    syntax.option("--hunks", "LIST", hunks_,
+                  "add only these log statements, by number or by what they log: 1,norm");
     syntax.option("--from", "URL", from_,
                   "fetch what the replay reads of a run in this object store");
     engine_options_.setup(syntax, wish_.engine);
@@ -216,7 +220,8 @@ int Replay::replay(Context& context) const {
                                          [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {
     const auto missing = parts_to_do(context.catalog(), request);
-    const Simulation plan = simulate(request.facts, request.facts, missing, request.workers);
+    const Simulation plan = simulate(request.facts, request.facts, missing, request.workers,
+                                     Reach::any, request.epoch_order);
     print_plan(context, request, missing, plan);
     return static_cast<int>(ExitStatus::done);
   }
