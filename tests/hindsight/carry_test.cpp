@@ -256,6 +256,20 @@ TEST(Carry, OtherPreprocessorConditionsAreRefused) {
   EXPECT_THAT(added.reason(), HasSubstr("#if"));
 }
 
+TEST(Carry, ALogThatLeavesAPreprocessorConditionIsAdded) {
+  const std::string guarded = "#ifdef VERBOSE\n" + kLog + "#endif\n";
+  const std::string after = program(kForward + kLog + kStep);
+  const Case c{program(kForward + guarded + kStep), after, program(kForward + kStep)};
+  ASSERT_EQ(c.carrier().hunks().size(), 1u);
+  EXPECT_EQ(c.carrier().hunks()[0].hunk.what, "logs \"norm\"");
+  EXPECT_EQ(c.text(), after) << "where it is not there at all";
+  const Case there{c.base, after, c.base};
+  EXPECT_THAT(there.carry().placed, IsEmpty()) << "it is not logged there";
+  EXPECT_THAT(there.reason(), HasSubstr("logs \"norm\" there in another way"));
+  const Case entered{after, c.base, program(kForward + kStep)};
+  EXPECT_THAT(entered.reason(), HasSubstr("#if")) << "the other way round";
+}
+
 TEST(Carry, CommentsDoNotSwallowAHunk) {
   for (const std::string comment :
        {"  // to do\n", "  /* one */\n", "  /* two\n   lines */\n", "  // goes on \\\n   here\n"}) {

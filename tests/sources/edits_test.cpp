@@ -541,6 +541,35 @@ Names touched_by_helper(const std::string& file) {
 }
 
 /// The same block in both versions is compared, whatever its names are.
+/// The compiler's definitions are not known: a log that stands under another condition than before
+/// may be logged for the first time, and computes nothing.
+TEST(LogsUnderAnotherCondition, CountAsAdded) {
+  const std::string log = "      flor::log(\"l\", loss);\n",
+                    anchor = "      running += smooth(loss);\n";
+  const std::vector<std::string> ways = {log,
+                                         "#ifdef VERBOSE\n" + log + "#endif\n",
+                                         "#ifndef VERBOSE\n" + log + "#endif\n",
+                                         "#if VERBOSE > 1\n" + log + "#endif\n",
+                                         "#if 0\n" + log + "#endif\n",
+                                         "#ifdef QUIET\n#else\n" + log + "#endif\n",
+                                         "#ifdef A\n#ifdef B\n" + log + "#endif\n#endif\n",
+                                         "#ifdef A\n#elif defined(B)\n" + log + "#endif\n"};
+  const auto with = [&](const std::string& text) {
+    Files files = testing::training_program();
+    files["train.cpp"] = replaced(files["train.cpp"], anchor, anchor + text);
+    return files;
+  };
+  for (const std::string& before : ways) {
+    for (const std::string& now : ways) {
+      if (before == now) continue;
+      SCOPED_TRACE(before + "becomes\n" + now);
+      const Analysis analysis = analyse(with(before), with(now));
+      EXPECT_EQ(touched(analysis), Names{"train"});
+      EXPECT_TRUE(analysis.computation().empty());
+    }
+  }
+}
+
 TEST(EditsOfABlock, WithLocalsOfItsOwnAreTold) {
   Files before = testing::training_program();
   const std::string block =

@@ -186,13 +186,17 @@ class FileComparison {
       Statement& statement = *work.statements[i];
       const std::size_t j = alignment.partner(i);
       const Statement* partner = j == BlockAlignment::kNone ? nullptr : base.statements[j].get();
-      if (partner && same_tokens(work_.source(), statement.range, base_.source(), partner->range)) {
-        continue;
-      }
+      const bool same =
+          partner && same_tokens(work_.source(), statement.range, base_.source(), partner->range);
+      // It may be logged for the first time: which conditions hold the compiler alone knows.
+      const bool another_condition = same && is_looking(statement) &&
+                                     conditions_at(work_.source(), statement.range.begin) !=
+                                         conditions_at(base_.source(), partner->range.begin);
+      if (same && !another_condition) continue;
       if (partner && !statement.blocks.empty() && same_heads(statement, *partner)) {
         compare_statements(statement, *partner);
       } else if (is_looking(statement)) {
-        candidate[i] = !logs_otherwise(statement, partner);
+        candidate[i] = another_condition || !logs_otherwise(statement, partner);
         if (!candidate[i]) {
           other(statement.range.begin,
                 fmt::format("'{}' logs in another way what is recorded", excerpt(statement.range)));

@@ -109,6 +109,11 @@ class Carriage {
     const Source& there = tree.source();
     found.placed.path = there.path;
     if (!find_names(addition, match, found, no)) return;
+    const bool present = is_present(addition, match, found);
+    if (const auto name = logged_already(addition, *match.block, there);
+        !present && !name.empty()) {
+      return no(fmt::format("it logs \"{}\" there in another way", name));
+    }
     const Position position =
         find_position({.source = work(addition), .block = block, .index = addition.index},
                       {.source = there, .block = *match.block},
@@ -116,14 +121,11 @@ class Carriage {
     if (!position.found) return no(position.reason);
     found.token = position.token;
     found.placed.where = position.where;
-    if (is_present(addition, match, found)) {
+    if (present) {
       found.placed.present = true;
       found.placed.line = there.line(found.token);
       found_.emplace(addition.hunk.number, std::move(found));
       return;
-    }
-    if (const auto name = logged_already(addition, *match.block, there); !name.empty()) {
-      return no(fmt::format("it logs \"{}\" there in another way", name));
     }
     if (const auto name = collision(addition, match); !name.empty()) {
       return no(fmt::format("'{}', which the hunk declares, is something else there", name));
@@ -235,15 +237,18 @@ class Carriage {
   /// Whether the block itself, not one within it, already has the hunk's statements.
   bool is_present(const Addition& addition, const BlockMatch& match, const Found& found) const {
     const std::vector<Token> tokens = tokens_of(addition, found);
-    const auto& there = older_[match.file].tokens();
+    const Source& older = older_[match.file].source();
+    const auto& there = older.tokens.all;
+    const std::string conditions = conditions_at(work(addition), addition.range.begin);
     const auto& statements = match.block->statements;
     const auto same = [](const Token& a, const Token& b) { return sources::same(a, b); };
     return std::ranges::any_of(statements, [&](const auto& first) {
       const std::size_t begin = first->range.begin, end = begin + tokens.size();
       const bool whole =
           std::ranges::any_of(statements, [&](const auto& last) { return last->range.end == end; });
-      return whole && std::equal(tokens.begin(), tokens.end(),
-                                 there.begin() + static_cast<std::ptrdiff_t>(begin), same);
+      return whole && conditions_at(older, begin) == conditions &&
+             std::equal(tokens.begin(), tokens.end(),
+                        there.begin() + static_cast<std::ptrdiff_t>(begin), same);
     });
   }
 
