@@ -5,10 +5,11 @@
 
 namespace flor::cli {
 
-/// The whole of `flor`: parses, runs one command, and returns the exit status (docs/cli.md).
+/// The whole of `flor`: parses the command line, runs one subcommand, and returns the exit status
+/// (docs/cli.md).
 int run(int argc, char** argv);
 
-/// Every command with its operands and options, as texts, in the order of help.
+/// Describes every subcommand with its operands and options, in the order of the help.
 Pages command_pages();
 
 }  // namespace flor::cli

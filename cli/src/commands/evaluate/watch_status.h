@@ -1,4 +1,4 @@
-// flor watch --status: the processes that watch, for people and for programs.
+// flor watch --status: shows the running watches, for users and for programs.
 #pragma once
 
 #include "output/json.h"
@@ -11,7 +11,7 @@ namespace flor::cli {
 
 class Context;
 
-/// A table, or JSON, of the watches of the store that live. `queue`: where their jobs are.
+/// Prints a table, or JSON, of the running watches of the store. `queue`: the queue of their jobs.
 void print_watch_status(Context& context, const store::JobQueue& queue);
 
 Json watcher_json(const store::Watcher& watcher);

@@ -1,4 +1,4 @@
-// flor show: a run, or one of its epochs.
+// flor show: describes a run, or one of its epochs.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
@@ -72,7 +72,7 @@ void heading(Context& context, std::string_view title) {
   context.out().write(fmt::format("\n{}\n", context.style().paint(Tone::strong, title)));
 }
 
-/// Names and values below each other, without a header.
+/// A table of names and values, without a header.
 Table list_of_pairs() { return Table({{""}, {""}}, Table::Header::hidden); }
 
 std::string size_text(std::uint64_t stored, std::uint64_t raw) {
@@ -162,7 +162,8 @@ Tone tone_of(store::Verdict verdict) {
   return Tone::plain;
 }
 
-/// The verdict of a replay that was fetched is the word of its origin. Only of those with a result.
+/// The verdict of a replay that has a result. For a fetched replay it is only the claim of its
+/// origin.
 std::string verdict_text(const store::Replay& replay) {
   const std::string name(store::to_string(replay.result->verdict));
   return replay.origin.recorded_here() ? name : "said to be " + name;
@@ -278,7 +279,7 @@ void print_environment(Context& context, const store::Run& run) {
   Table table = list_of_pairs();
   for (const auto& [name, value] : run.start.environment) {
     table.add(name);
-    constexpr std::size_t kShown = 120;  // generators that a program had drawn from are long
+    constexpr std::size_t kShown = 120;  // states of generators that were used are long
     table.add(value.size() > kShown ? value.substr(0, kShown) + "..." : value);
   }
   table.print(context.out(), context.style(), 2);
@@ -339,7 +340,7 @@ std::string execution_text(const store::LoopExecution& execution) {
                      duration(execution.seconds), execution.broke ? ", left early" : "");
 }
 
-/// The nested loops that ran in one iteration.
+/// The nested loops that were executed in one iteration.
 std::string nested_text(const ShownRun& shown, const store::Iteration& iteration) {
   std::string text;
   for (const store::LoopExecution& execution : shown.executions) {
@@ -375,7 +376,7 @@ void print_iterations(Context& context, const ShownRun& shown) {
   table.print(context.out(), context.style(), 2);
 }
 
-/// "before epoch 3", "end of train in epoch 3", "at the end".
+/// The place of a checkpoint: "before epoch 3", "end of train in epoch 3", "at the end".
 std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
   const std::int64_t epoch = shown.epoch_of(key.main_loop, key.iteration);
   if (key.kind == CheckpointKind::saved) {
@@ -468,12 +469,12 @@ void print_run(Context& context, const ShownRun& shown, bool all) {
   print_environment(context, shown.run);
 }
 
-/// Text without its quotes, anything else as JSON.
+/// A JSON string without its quotes, any other value as JSON.
 std::string plain_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : compact(value);
 }
 
-/// Draws a logged table out; false if it is not one.
+/// Prints a logged table in full. Returns false if the value is no table.
 bool print_matrix(Context& context, const store::Value& value) {
   const auto* text = std::get_if<std::string>(&value.value);
   if (value.type != store::ValueType::table || !text) return false;
@@ -552,7 +553,7 @@ void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoc
   print_values(context, epoch.values);
 }
 
-/// The last lines that were printed in an epoch.
+/// Prints the last lines that the run printed in this epoch.
 void print_printed(Context& context, const ShownRun& shown, std::int64_t epoch) {
   const std::vector<PrintedLine> lines =
       printed_lines(context.store(), shown.run, {.epochs = {epoch, epoch}, .grep = {}});
