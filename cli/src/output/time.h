@@ -1,4 +1,4 @@
-// Times, durations and sizes, for people and for programs.
+// Times, durations and sizes as text, for people and for programs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string relative(std::int64_t time_us, std::int64_t now_us);
 /// "85 us", "12 ms", "3.21 s", "4 min 05 s", "3 h 12 min".
 std::string duration(double seconds);
 
-/// The time to go, without false precision: "1 s", "45 s", "4 min", "3 h 10 min".
+/// The time left, with few digits because it is an estimate: "1 s", "45 s", "4 min", "3 h 10 min".
 std::string remaining(double seconds);
 
 /// The same as store::print_bytes().
