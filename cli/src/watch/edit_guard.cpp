@@ -7,7 +7,7 @@
 namespace flor::cli {
 namespace {
 
-/// Editors write a file in pieces.
+/// Time without a change after which a file counts as saved: editors write a file in pieces.
 constexpr std::chrono::milliseconds kSettle{500};
 
 }  // namespace
