@@ -47,7 +47,7 @@ class Result:
                     epoch = int(found[1])
                     self.printed[epoch] = time.time()
                     self.epochs[epoch] = line
-                    epoch = None if line.startswith("{") else epoch  # what follows was not printed by the training
+                    epoch = None if line.startswith("{") else epoch  # one line of JSON is the whole epoch
                 elif epoch is not None:
                     self.epochs[epoch] += line
             _, status, used = os.wait4(process.pid, 0)

@@ -1,4 +1,4 @@
-// The program around the subcommands: global options, help, errors and exit statuses.
+// The program around the subcommands: global options, help, error messages, exit statuses.
 #pragma once
 
 #include "shell/pages.h"

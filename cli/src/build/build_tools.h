@@ -19,7 +19,7 @@ struct BuildPlace {
   int lock = -1;
 };
 
-/// See VersionTree::build.
+/// Builds the sources as VersionTree::build specifies.
 BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan);
 
 }  // namespace flor::cli

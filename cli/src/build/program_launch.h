@@ -23,7 +23,7 @@ struct Launch {
   std::string program;                 ///< path of the executable: of a script, its interpreter
   std::string shown;                   ///< path to show the user: of a script, the script itself
   std::string why;                     ///< why this program was chosen
-  std::vector<std::string> command;    ///< argv
+  std::vector<std::string> command;    ///< the whole command line (argv)
   std::vector<std::string> arguments;  ///< arguments without Flor's own flags
   std::string directory;
   /// Changes to the environment; nullopt unsets the variable.

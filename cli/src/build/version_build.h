@@ -1,6 +1,6 @@
-// Builds recorded versions: the sources of a commit, checked out into a work tree of Flor's own
-// below the store's cache, are built as the recorded program was. The user's work tree, HEAD and
-// index are not touched.
+// Builds recorded versions: checks the sources of a commit out into a work tree of Flor's own,
+// below the store's cache, and builds them as the recorded program was built. The user's work tree,
+// HEAD and index are not touched.
 #pragma once
 
 #include "git/shadow.h"
@@ -78,7 +78,7 @@ class BuildError : public Error {
 struct BuiltVersion {
   std::filesystem::path program;  ///< the executable, inside the tree
   std::filesystem::path
-      sources;                ///< root of the checked-out version: what the program was built of
+      sources;                ///< root of the checked-out version
   std::filesystem::path log;  ///< output of the build; empty if nothing had to be built
   double seconds = 0;
   bool up_to_date = false;  ///< whether exactly these sources had been built before

@@ -22,8 +22,8 @@ namespace flor::carry {
 /// A hunk that has a place in an older version.
 struct Placed {
   int hunk = 0;
-  std::string path;        ///< of the older version
-  std::uint32_t line = 0;  ///< in the patched text
+  std::string path;        ///< path of the file in the older version
+  std::uint32_t line = 0;  ///< line in the patched text
   bool merged = false;     ///< whether a three-way merge without conflict gives the same place
   /// The place, for the user: `after 'optimizer.step();' in loop "train"`.
   std::string where;

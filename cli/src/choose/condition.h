@@ -1,4 +1,4 @@
-// Conditions on runs, as people write them: lr<0.01 and (accuracy>0.9 or not status=finished).
+// Conditions on runs, as users write them: lr<0.01 and (accuracy>0.9 or not status=finished).
 #pragma once
 
 #include "choose/run_facts.h"

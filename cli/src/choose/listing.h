@@ -19,7 +19,7 @@ namespace flor::cli {
 struct ListingPlan {
   std::string experiment = {};  ///< empty: all experiments
   std::size_t limit = std::numeric_limits<std::size_t>::max();
-  std::vector<std::string> where = {};  ///< conditions that all must hold
+  std::vector<std::string> where = {};  ///< conditions that must all be met
   store::RunDetail detail = store::RunDetail::summary;
   store::RunRanks ranks = store::RunRanks::first;                ///< first: of a group of ranks,
                                                                  ///< only rank 0, which represents

@@ -20,7 +20,7 @@ struct GroupWish {
                                        ///< group
 
   bool any() const { return !by.empty() || !over.empty(); }
-  /// Adds the two options to a command.
+  /// Declares the two options for a command.
   void declare(Syntax& syntax);
 };
 

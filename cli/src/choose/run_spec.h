@@ -1,4 +1,4 @@
-// Runs and epochs as people write them: RUN, RUN@EPOCH, RUN@best, A..B.
+// Parses runs and epochs as users write them: RUN, RUN@EPOCH, RUN@best, A..B.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -14,13 +14,13 @@ namespace flor::cli {
 
 class Context;
 
-/// Epochs, both ends included, 0-based.
+/// A range of epochs from 0 on, both ends included.
 struct EpochRange {
   std::int64_t first = 0;
   std::int64_t last = INT64_MAX;
 };
 
-/// "3", "2..5", "2..", "..5". Throws UsageError.
+/// Parses "3", "2..5", "2..", "..5". Throws UsageError.
 EpochRange parse_epochs(std::string_view text);
 
 struct RunChoice {
@@ -58,7 +58,7 @@ void stand_for_group(const store::Catalog& catalog, store::Run& run);
 std::string short_key(const store::Run& run);
 /// Key and experiment, "3f2a91c4 (linear)", safe to print.
 std::string title(const store::Run& run);
-/// The first digits of a commit, or "-".
+/// The first digits of the commit, or "-" if there is none.
 std::string short_commit(std::string_view commit);
 
 }  // namespace flor::cli

@@ -32,7 +32,7 @@ class TellingArguments {
   /// they name a run rather than configure it. Arguments that do not tell runs apart come last, in
   /// the order in which they were added.
   std::vector<Argument> ranked() const;
-  /// Only those that tell runs apart.
+  /// The part of `ranked` that tells runs apart.
   std::vector<Argument> telling() const;
 
  private:

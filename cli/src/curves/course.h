@@ -13,7 +13,7 @@ namespace flor::cli {
 
 /// The axis over which values are drawn.
 enum class Axis { epoch, step, time };
-/// "epoch", "step" or "time"; throws UsageError for anything else.
+/// Parses "epoch", "step" or "time"; throws UsageError for anything else.
 Axis parse_axis(std::string_view text);
 std::string_view to_string(Axis axis);
 

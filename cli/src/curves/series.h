@@ -13,7 +13,7 @@
 
 namespace flor::cli {
 
-/// How a value was found.
+/// Where a value comes from: the recording, a replay (hindsight), or an evaluator.
 enum class Origin : std::uint8_t { recorded, hindsight, evaluated };
 
 struct Point {
@@ -25,7 +25,7 @@ struct Point {
 /// as a loss in "train" and in "validate", gives several series.
 struct Series {
   std::string metric;
-  std::string path;           ///< "epoch/train"
+  std::string path;           ///< path of the loop, such as "epoch/train"
   std::vector<Point> points;  ///< in the order of logging; x never decreases
   std::string asked = {};     ///< the metric asked for; `metric` is another name if these are its
                               ///< doubtful values
@@ -46,7 +46,7 @@ struct SeriesQuestion {
 struct SeriesAnswer {
   std::vector<Series> series;
   std::int64_t no_numbers = 0;  ///< values left out because they are texts, tables, ...
-  std::int64_t no_place = 0;    ///< numbers left out because they were logged outside every loop
+  std::int64_t no_place = 0;    ///< numbers left out because they were logged outside of all loops
   std::int64_t doubtful = 0;    ///< doubtful values left out of means
 };
 

@@ -40,7 +40,7 @@ class EventFile {
   /// Writes a histogram. Its sum and sum of squares are computed from the middles of the bins.
   void histogram(std::string_view tag, EventPlace place, const HistogramBins& bins);
   void image(std::string_view tag, EventPlace place, const EncodedImage& image);
-  /// Writes a text, as Markdown.
+  /// Writes a text, which TensorBoard renders as Markdown.
   void text(std::string_view tag, EventPlace place, std::string_view text);
 
  private:

@@ -47,7 +47,8 @@ struct ChosenLaunches {
   bool as_recorded = false;                  ///< see ProgramChoice
   std::string sources;                       ///< root of the work tree of the version that was
                                              ///< built for the replay; empty: none was built
-  std::shared_ptr<VersionWithTree> version;  ///< that version
+  std::shared_ptr<VersionWithTree> version;  ///< the version that was built; keeps the lock of its
+                                             ///< tree
 };
 
 /// The request to replay `run` with the other ranks of its group, all its epochs or only `epoch`.

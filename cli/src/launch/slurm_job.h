@@ -47,7 +47,7 @@ struct SlurmState {
   std::string name =
       {};  ///< "PENDING", "NODE_FAIL"; of an array, the state of the element that counts most
   std::string reason = {};   ///< why the job waits, such as "Resources"; empty: not reported
-  std::string nodes = {};    ///< "n[1-2]"
+  std::string nodes = {};    ///< such as "n[1-2]"
   std::string trouble = {};  ///< why squeue did not answer; empty if it did
 
   /// For the user: "waits for the jobs before it (Priority)".
@@ -85,8 +85,8 @@ class SlurmJob {
   void hear(const ChildResult& answer);
 
   std::string id_;
-  std::filesystem::path output_;        ///< a directory with its output; empty: none
-  std::unique_ptr<ChildProcess> step_;  ///< srun
+  std::filesystem::path output_;        ///< the directory with the job's output; empty: unknown
+  std::unique_ptr<ChildProcess> step_;  ///< the srun process, if the job is a step
   std::unique_ptr<ChildProcess> asking_;
   SlurmState state_;
   Clock::time_point since_ = Clock::now(), asked_at_{};

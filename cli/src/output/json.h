@@ -27,9 +27,9 @@ std::string compact(const Json& value);
 
 /// The time in RFC 3339, or null if there is none.
 Json json_time(std::optional<std::int64_t> time_us);
-/// The text, or null if it is empty.
+/// The text as JSON, or null if it is empty.
 Json json_text(std::string_view text);
-/// A number; one that JSON cannot express becomes the text "NaN", "Infinity" or "-Infinity".
+/// The number as JSON; one that JSON cannot express as the text "NaN", "Infinity" or "-Infinity".
 Json json_number(double value);
 
 /// Prints a whole document, indented.

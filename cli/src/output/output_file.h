@@ -1,4 +1,4 @@
-// Writes a file of a command as a whole or not at all.
+// Writes an output file of a command as a whole or not at all.
 #pragma once
 
 #include "output/stream.h"

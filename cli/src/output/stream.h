@@ -22,7 +22,7 @@ class Output {
   bool is_terminal() const;
   /// Columns of the terminal; 0 means no limit, because this is no terminal.
   int width() const;
-  /// Lines of the terminal, 24 if unknown.
+  /// Lines of the terminal; 24 if unknown.
   int height() const;
 
  private:

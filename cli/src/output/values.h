@@ -1,4 +1,4 @@
-// Logged values as text and as JSON.
+// Converts logged values to text and JSON.
 #pragma once
 
 #include "output/json.h"
@@ -20,7 +20,7 @@ Json to_json(store::ValueType type, const store::Scalar& value);
 /// The value of a boolean, an integer or a real as a number; nullopt for other types.
 std::optional<double> number(store::ValueType type, const store::Scalar& value);
 
-/// 6 significant digits.
+/// The number with 6 significant digits.
 std::string readable(double value);
 /// The shortest text that parses back to the same double.
 std::string exact(double value);

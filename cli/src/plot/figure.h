@@ -11,7 +11,7 @@
 
 namespace flor::cli {
 
-/// One line of a panel.
+/// A curve of a panel.
 struct Curve {
   std::string label;              ///< printable; empty if this is the only curve of its panel
   std::size_t look = 0;           ///< index of a colour and a dash, equal in all panels for curves
@@ -19,8 +19,8 @@ struct Curve {
   std::vector<Point> points;      ///< smoothed if the user wants it; a point that is not finite is
                                   ///< a gap
   std::vector<Point> unsmoothed;  ///< the original points if `points` are smoothed, else empty
-  double last = 0;                ///< last finite value that was logged; NaN if there is none
-  Range values;                   ///< least and greatest finite value that was logged
+  double last = 0;                ///< last finite logged value; NaN if there is none
+  Range values;                   ///< range of the finite logged values
   bool doubtful = false;          ///< whether the values are doubtful; then `last` and `values` are
                                   ///< not set
   /// The band around a mean, one standard deviation below and above it; not finite where there is

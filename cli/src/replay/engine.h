@@ -66,7 +66,7 @@ class Engine {
   virtual void finish() {}
 };
 
-/// "worker-0", or "worker-0-rank-1".
+/// The name of a process, for its log: "worker-0" or "worker-0-rank-1".
 std::string worker_name(const ReplayRequest& request, int worker, std::size_t rank);
 
 /// An engine that starts processes on this machine. `request` must outlive it.

@@ -30,7 +30,7 @@ std::set<std::int64_t> parts_of(const std::vector<store::MainLoop>& loops,
 /// Adds the result of another part or rank to `sum`; the verdict becomes the worse of the two.
 void add(store::ReplayResult& sum, const store::ReplayResult& more);
 
-/// "3..5, 7"; parts outside the loops are named only if there are no epochs.
+/// The parts as text: "3..5, 7". Parts outside the loops are named only if there are no epochs.
 std::string print_parts(const std::set<std::int64_t>& parts);
 
 }  // namespace flor::cli

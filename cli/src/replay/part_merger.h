@@ -22,7 +22,7 @@ class PartMerger {
   /// `run` and `replay`: ids in the catalog.
   PartMerger(store::Store& store, std::int64_t run, std::int64_t replay);
 
-  /// Writes content to the store at once.
+  /// Write the content of an object, or a measured time, to the store at once.
   void take(const detail::HandedObject& object);
   void take(const detail::RestoreTime& time);
 

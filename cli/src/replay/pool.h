@@ -113,7 +113,7 @@ class ReplayPool {
   std::map<int, std::deque<std::int64_t>> held_;
   std::size_t held_count_ = 0;
   double open_cost_ = 0, held_cost_ = 0;
-  mutable std::optional<std::int64_t> pieces_;  // see pieces_at_most
+  mutable std::optional<std::int64_t> pieces_;  // cached result of pieces_at_most
 };
 
 /// The simulated course of a replay in which every epoch takes exactly its cost.

@@ -20,7 +20,7 @@ class Progress {
   /// are no more workers; may be empty.
   void show(std::int64_t done, std::int64_t all, int workers, double seconds_left,
             std::string_view waiting_for = {});
-  /// Prints a line that stays, above the bar.
+  /// Prints a line above the bar, which stays when the bar is redrawn.
   void say(std::string_view line);
   void clear();
 

@@ -1,4 +1,4 @@
-// Prints for flor replay: the plan of a dry run, and the summary at the end.
+// Prints the plan of a dry run of flor replay, and the summary at the end of a replay.
 #pragma once
 
 #include "protocol/verdict_text.h"

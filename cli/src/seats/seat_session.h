@@ -47,7 +47,7 @@ struct Work {
     std::optional<store::RankPlace> place;
   };
   std::vector<Rank> ranks;
-  double patience = 0;  ///< seconds of silence after which the other side counts as gone
+  double patience = 0;  ///< seconds of silence after which the other side counts as dead
   /// An object store from which each machine fetches `epochs` of `run`, instead of reading the
   /// snapshot; empty: none.
   std::string from, run, epochs;

@@ -36,7 +36,7 @@ struct CurveQuestion {
 /// never wait for it. Thread-safe.
 class Curves {
  public:
-  /// Opens the store once more for itself.
+  /// Opens the store for this object alone.
   explicit Curves(const std::filesystem::path& home);
 
   /// Returns {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}

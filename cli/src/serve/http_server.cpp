@@ -41,7 +41,8 @@ constexpr std::size_t kPoolBytes = 2 * kHeadLimit;
 constexpr std::size_t kBytesOfHeader = 80;
 /// Bytes read at once: libmicrohttpd serves all other connections between two such parts.
 constexpr std::size_t kPartBytes = 16 << 10;
-/// Seconds without a byte after which a connection that has shown the token is closed.
+/// Seconds without a byte after which an authenticated connection (it has shown the token) is
+/// closed.
 constexpr unsigned kIdleSeconds = 30;
 constexpr std::chrono::seconds kStrangersPatience{10};
 constexpr std::size_t kStrangersMax = 256;

@@ -14,7 +14,7 @@ namespace flor::cli {
 /// The head of a request as it arrived; an empty member means that it was not sent.
 struct RequestHead {
   std::string method = {};
-  std::string path = {};                ///< decoded, without the query
+  std::string path = {};                ///< decoded, without query parameters
   std::vector<std::string> hosts = {};  ///< values of all Host headers
   std::string origin = {}, accept = {};
   std::string token = {};  ///< value of the header X-Flor-Token

@@ -55,7 +55,7 @@ class RunTable {
     std::vector<std::string> texts;  ///< the texts that a search looks in, by run
     std::vector<std::string> usual;  ///< columns that are shown by default
     std::set<std::string> text_arguments;  ///< arguments that are texts in some run
-    std::int64_t seen = -1;                ///< change mark of the catalog
+    std::int64_t seen = -1;                ///< change mark of the catalog when they were read
     bool is_whole = false;                 ///< whether it has all runs that the catalog had, not
                                            ///< only the newest
     Clock::duration took = {};

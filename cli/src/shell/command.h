@@ -17,8 +17,8 @@ namespace flor::cli {
 
 class Context;
 
-/// The operands and options that a command takes. Each call declares one and names the variable
-/// that receives it; the variables must outlive the parsing.
+/// The operands and options of a command. Each function declares one and names the variable that
+/// receives it; the variables must live until the command line was parsed.
 class Syntax {
  public:
   explicit Syntax(CLI::App& app) : app_(app) {}
@@ -46,7 +46,7 @@ class Syntax {
   void other_name(std::string name, std::string instead);
   const std::map<std::string, std::string>& other_names() const { return other_names_; }
   struct Entry {
-    std::string left;  ///< "-n, --limit N"
+    std::string left;  ///< as in the help: "-n, --limit N"
     std::string help;
     bool operand = false;
     bool required = false, many = false;  ///< operands only
@@ -75,9 +75,9 @@ class Command {
   virtual std::string_view name() const = 0;
   /// Other names of the command, which users know from other tools.
   virtual std::vector<std::string_view> aliases() const { return {}; }
-  /// A few words for the list of commands, in the imperative.
+  /// A few words in the imperative, for the list of commands.
   virtual std::string_view summary() const = 0;
-  /// An explanation with examples, printed under the options by --help.
+  /// An explanation with examples, which --help prints below the options.
   virtual std::string_view lesson() const = 0;
   virtual void setup(Syntax& syntax) = 0;
   /// Does the work, and returns the exit status. Results must go to context.out(). Throws

@@ -9,7 +9,7 @@
 namespace flor::cli {
 
 struct CommandPage {
-  std::string group;  ///< "Look at runs"
+  std::string group;  ///< group in the help, such as "Look at runs"
   std::string name;
   std::vector<std::string> aliases;
   std::string summary, lesson, usage;
@@ -25,7 +25,7 @@ struct Pages {
 /// The parts of an option's description, such as "-n, --limit N".
 struct OptionForm {
   std::vector<std::string> names;
-  std::string value;  ///< "N"; empty for a flag
+  std::string value;  ///< name of the value, such as "N"; empty for a flag
 };
 OptionForm option_form(const Syntax::Entry& entry);
 

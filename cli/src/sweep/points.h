@@ -16,7 +16,7 @@ namespace flor::cli {
 /// occurs twice.
 using SweepPoint = std::vector<std::pair<std::string, std::string>>;
 
-/// "lr=0.01 hidden=256", safe to print.
+/// The point as text, "lr=0.01 hidden=256", safe to print.
 std::string point_text(const SweepPoint& point);
 
 /// An interval of numbers, both ends included.

@@ -27,7 +27,7 @@ struct EngineWish;
 
 struct SweepWish {
   std::size_t workers = 1;
-  std::vector<std::string> gpus;  ///< dealt to the workers in turn
+  std::vector<std::string> gpus;  ///< assigned to the workers in turn
   PointOrder order;
   std::uint64_t retries = 3;  ///< so many failures in a row without a further epoch are tolerated
 };
@@ -62,7 +62,7 @@ class PointQueue {
   std::uint64_t retries_;
 };
 
-/// Not thread-safe.
+/// Runs a sweep. Not thread-safe.
 class SweepCoordinator {
  public:
   using Note = std::function<void(const std::string&)>;

@@ -21,7 +21,7 @@ class Permit {
     recorded_here,  ///< the run was recorded in this store
     same_as_here,   ///< a run recorded here has exactly the same facts
     named,          ///< the user wrote the program on the command line
-    trusted,        ///< --trust
+    trusted,        ///< the user gave --trust
     confirmed,      ///< the user saw the command on the terminal and agreed
     ordered,        ///< for a seat, whose replay already has a permit
   };
@@ -44,7 +44,7 @@ class Gate {
   /// What the permit is for: it decides which command a refusal suggests.
   enum class Use { replay, build };
 
-  /// `trust`: --trust was given.
+  /// `trust`: whether the user gave --trust.
   Gate(Context& context, Use use, bool trust) : context_(context), use_(use), trust_(trust) {}
 
   /// Permits a run that was recorded here. For another run, shows its command on the terminal and
@@ -70,8 +70,8 @@ class Gate {
 /// Throws NotFound if the run names no program to execute.
 void require_program(const store::Run& run);
 
-/// "fetched from s3://flor/runs 3 days ago", "imported from model.safetensors 2 min ago", "recorded
-/// here"; safe to print.
+/// Where the run came from, safe to print: "fetched from s3://flor/runs 3 days ago", "imported from
+/// model.safetensors 2 min ago", "recorded here".
 std::string origin_text(const store::RunOrigin& origin, std::int64_t now_us);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Rows of joined values, for the user and for programs (specified by docs/cli.md).
+// Describes joined values: their origins and verdicts, and rows as JSON (specified by docs/cli.md).
 #pragma once
 
 #include "output/color.h"

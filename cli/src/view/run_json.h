@@ -10,7 +10,7 @@
 
 namespace flor::cli {
 
-/// The fields of `flor list` for one run, in order.
+/// The fields that `flor list --json` has for a run, in order.
 Json run_json(const store::Run& run);
 /// {"kind", "from", "since"}; "from" and "since" are null for a run that was recorded here.
 Json origin_json(const store::RunOrigin& origin);
@@ -18,7 +18,8 @@ Json origin_json(const store::RunOrigin& origin);
 Json argument_json(const store::Argument& argument);
 /// {"name": value, ...}, each value with its own type.
 Json arguments_json(std::span<const store::Argument> arguments);
-/// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}
+/// A summary of each metric: {"name": {"type", "count", "last", "min", "max", "hindsight",
+/// "evaluated"}, ...}
 Json metrics_json(std::span<const store::MetricSummary> metrics);
 
 }  // namespace flor::cli

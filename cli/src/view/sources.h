@@ -55,7 +55,7 @@ struct SourceChange {
 SourceChange source_change(Sources& sources, const store::Run& run, const std::string& from,
                            const std::string& to, std::optional<int> lines);
 
-/// "3 files, +12 -4", or "nothing".
+/// The number of files and lines: "3 files, +12 -4", or "nothing".
 std::string change_summary(const std::vector<git::FileChange>& changes);
 /// [{"kind", "path", "added", "removed"}, ...]
 Json changes_json(const std::vector<git::FileChange>& changes);
@@ -63,7 +63,7 @@ Json changes_json(const std::vector<git::FileChange>& changes);
 class Table;
 /// One row for each file: kind, path, +added, -removed.
 Table changes_table(const std::vector<git::FileChange>& changes);
-/// Writes a unified diff: escaped line by line, coloured if wanted.
+/// Prints a unified diff line by line, made safe to print, and coloured if wanted.
 void print_patch(Context& context, std::string_view diff);
 
 }  // namespace flor::cli

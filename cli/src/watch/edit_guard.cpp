@@ -32,7 +32,7 @@ bool EditGuard::is_settled() const { return changed_ && file_ && now_() >= due()
 
 EditGuard::Clock::time_point EditGuard::due() const {
   if (!changed_) return Clock::time_point::max();
-  return file_ ? *changed_ + kSettle : now_() + kSettle;  // the file may come back
+  return file_ ? *changed_ + kSettle : now_() + kSettle;  // a missing file may come back
 }
 
 }  // namespace flor::cli

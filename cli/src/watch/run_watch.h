@@ -49,7 +49,7 @@ class RunWatch final : public CheckpointSource {
   std::chrono::milliseconds pause_;
   int inotify_ = -1;
   std::size_t running_ = 0;
-  std::int64_t membership_ = 0;  ///< store::membership_mark
+  std::int64_t membership_ = 0;  ///< store::membership_mark at the last look
   Clock::time_point due_;
 };
 

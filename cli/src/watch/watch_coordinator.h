@@ -99,7 +99,7 @@ class WatchCoordinator {
   Clock::time_point next_ask_;
   store::StopRequest stop_request_ = store::StopRequest::none;
   bool stop_ = false;  // a signal came
-  bool ends_ = false;  // new leases are returned at once
+  bool ends_ = false;  // the watch ends: new leases are returned at once
   StopSignals signals_{SIGINT, SIGTERM};
   int bell_ = -1;
   Background<store::JobReplies> exchange_;

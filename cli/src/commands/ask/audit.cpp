@@ -1,4 +1,4 @@
-// flor audit: which samples a training used, and how often.
+// flor audit: shows which samples a training used, and how often.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"

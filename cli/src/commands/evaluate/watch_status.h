@@ -15,7 +15,7 @@ class Context;
 void print_watch_status(Context& context, const store::JobQueue& queue);
 
 Json watcher_json(const store::Watcher& watcher);
-/// "pid 123 on node1", safe to print.
+/// The watch's process, "pid 123 on node1", safe to print.
 std::string process_text(const store::Watcher& watcher);
 
 }  // namespace flor::cli

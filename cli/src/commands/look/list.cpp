@@ -1,4 +1,4 @@
-// flor list: experiments and runs, newest first.
+// flor list: lists experiments and runs, newest first.
 #include "choose/listing.h"
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"

@@ -17,7 +17,7 @@ class Context;
 enum class GroupForm : std::uint8_t { table, csv, json, jsonl };
 
 struct GroupedQuestion {
-  std::vector<std::string> metrics;  ///< distinct
+  std::vector<std::string> metrics;  ///< no name twice
   /// The query for each run. A run may occur several times; each of its values counts once.
   std::vector<std::pair<store::Run, store::ValueQuery>> runs;
   GroupWish wish;

@@ -84,7 +84,8 @@ std::string size_text(std::uint64_t stored, std::uint64_t raw) {
   return text;
 }
 
-/// "once, 5 min ago at epoch 3, step 120 of train, with commit 1a2b3c4d5e"
+/// How often and where the run was resumed: "once, 5 min ago at epoch 3, step 120 of train, with
+/// commit 1a2b3c4d5e".
 std::string resumptions_text(Context& context, const ShownRun& shown) {
   if (shown.resumptions.empty()) return {};
   const std::size_t count = shown.resumptions.size();
@@ -98,7 +99,7 @@ std::string resumptions_text(Context& context, const ShownRun& shown) {
   return text;
 }
 
-/// "3f2a91c0@12, whose epochs 0 to 12 it has copied"
+/// The checkpoint that the run was forked from: "3f2a91c0@12, of which epochs 0 to 12 are copied".
 std::string fork_text(const ShownRun& shown) {
   if (!shown.forks.from) return {};
   const std::int64_t last = shown.forks.from->epoch - 1;
@@ -118,7 +119,7 @@ std::string forks_text(const ShownRun& shown) {
   return text;
 }
 
-/// "0 of 2; rank 1 is run 3f2a91c0, interrupted"
+/// The rank and the other ranks of the group: "0 of 2; rank 1 is run 3f2a91c0, interrupted".
 std::string ranks_text(const ShownRun& shown) {
   if (!shown.run.start.rank) return {};
   std::string text =
@@ -137,7 +138,7 @@ std::string resume_text(const ShownRun& shown) {
                      store::print_point(*shown.point));
 }
 
-/// "target train, Release, by GNU 12.2.0 with -O3"
+/// How the program was built: "target train, Release, by GNU 12.2.0 with -O3".
 std::string build_text(const ShownRun& shown) {
   if (!shown.recipe) return {};
   const detail::BuildRecipe& recipe = *shown.recipe;
@@ -176,7 +177,7 @@ Tone verdict_tone(const store::Replay& replay) {
   return hearsay ? Tone::warning : tone_of(verdict);
 }
 
-/// "62 ms of 5.1 s computing (1.22 %)"
+/// What recording cost: "62 ms of 5.1 s computing (1.22 %)".
 std::string cost_text(const ShownRun& shown) {
   if (!shown.recording || !(shown.recording->computed > 0)) return {};
   return fmt::format("{} of {} computing ({})", duration(shown.recording->cost),
@@ -184,7 +185,7 @@ std::string cost_text(const ShownRun& shown) {
                      percent(shown.recording->cost, shown.recording->computed));
 }
 
-/// "3, the last of them verified: 8 new values"
+/// The number of replays and the result of the last: "3, the last of them verified: 8 new values".
 std::string replays_text(const ShownRun& shown) {
   if (shown.replays.empty()) return {};
   const store::Replay& last = shown.replays.back();

@@ -64,7 +64,7 @@ struct Observation {
   bool being_written = false;
   bool published = false;                 ///< whether it was renamed to its present name and not
                                           ///< changed since
-  std::chrono::nanoseconds unchanged{0};  ///< for how long
+  std::chrono::nanoseconds unchanged{0};  ///< for how long it has been unchanged
 };
 /// Whether the checkpoint is complete. One of an unknown format must have been published, or be
 /// unchanged for at least `settle`.
