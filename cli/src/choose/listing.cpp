@@ -117,7 +117,8 @@ class Filter {
 
 namespace {
 
-/// Lists runs of which some column may be known only after all of them were read.
+/// Reads all runs before the first `visit`. Needed if a condition names a column that the index
+/// does not have: only the runs themselves can tell whether it exists.
 void each_of_all(const store::Store& store, ListingPlan plan, std::int64_t now_us,
                  const std::function<void(ListedRun&)>& visit) {
   const std::vector<std::string> where = std::exchange(plan.where, {});

@@ -10,7 +10,7 @@
 
 namespace flor::cli {
 
-/// What the check knows of the command.
+/// A command, as far as the check needs it.
 struct KnownWords {
   std::string command;  ///< name, such as "list"; empty if the command line has no command
   const Syntax& syntax;

@@ -19,7 +19,7 @@ struct StopRule {
   std::size_t after = 1;  ///< epochs that each run may make in any case
 };
 
-/// What a sweep tells the process, besides the point.
+/// The orders of a sweep to the process, besides the point.
 struct PointOrder {
   int threads = 0;  ///< OMP_NUM_THREADS for the program; 0: unchanged
   std::optional<StopRule> stop;

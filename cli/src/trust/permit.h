@@ -41,7 +41,7 @@ class Permit {
 /// Decides for each run whether its program may be executed or built.
 class Gate {
  public:
-  /// What the permit is for: it decides which command a refusal suggests.
+  /// The purpose of the permit: it decides which command a refusal suggests.
   enum class Use { replay, build };
 
   /// `trust`: whether the user gave --trust.

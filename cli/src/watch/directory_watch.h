@@ -30,6 +30,8 @@ struct DirectoryWatchOptions {
                                                ///< directories
   std::string marker = {};                     ///< name of a file that marks complete directories,
                                                ///< see `examine`
+  /// A checkpoint whose content does not tell whether it is complete counts as complete when it has
+  /// been unchanged for so long.
   std::chrono::milliseconds settle{2000};
   /// Time between scans: as a fallback for inotify, and on file systems without events.
   std::chrono::milliseconds rescan{60'000}, poll{5000};

@@ -1,4 +1,4 @@
-// What a watch is to do, and the events that it reports.
+// The orders of a watch, and the events that it reports.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"

@@ -235,8 +235,7 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   return answer;
 }
 
-/// Joins the values of each run. Names of doubtful values, which nobody asked for, become columns
-/// of their own.
+/// Joins the values of each run. Names of doubtful values become columns after the requested ones.
 void Query::join(std::vector<RunAnswer>& answers) {
   std::set<std::string> met(metrics_.begin(), metrics_.end()), apart;
   for (const RunAnswer& answer : answers) {

@@ -177,7 +177,7 @@ Tone verdict_tone(const store::Replay& replay) {
   return hearsay ? Tone::warning : tone_of(verdict);
 }
 
-/// What recording cost: "62 ms of 5.1 s computing (1.22 %)".
+/// The cost of recording: "62 ms of 5.1 s computing (1.22 %)".
 std::string cost_text(const ShownRun& shown) {
   if (!shown.recording || !(shown.recording->computed > 0)) return {};
   return fmt::format("{} of {} computing ({})", duration(shown.recording->cost),

@@ -58,7 +58,7 @@ std::optional<store::FileIdentity> identify(const std::filesystem::path& path);
 /// nullopt if reading fails or files disappear.
 std::optional<store::Digest> content_digest(const std::filesystem::path& path);
 
-/// What is known of a checkpoint that may be complete.
+/// The facts that decide whether a checkpoint is complete.
 struct Observation {
   Wholeness form = Wholeness::unknown;
   bool being_written = false;
