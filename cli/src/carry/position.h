@@ -31,7 +31,7 @@ struct Position {
 
 /// Finds the place in `there` that corresponds to `place`. `names`: names that differ in the older
 /// version; `used`: names in the statements to be inserted, as the older version spells them.
-/// Places that only log statements or unrelated declarations separate count as one place.
+/// Places with nothing but log statements and unrelated declarations between them count as one.
 Position find_position(const BlockPlace& place, const OlderBlock& there, const KnownNames& names,
                        const std::set<std::string>& used);
 

@@ -93,7 +93,7 @@ class EvaluatorProcesses {
   int descriptor() const { return control_.descriptor(); }
   /// Reads messages of the Python server. Throws Error if the evaluator cannot be loaded.
   void hear();
-  /// How the last server that ended before it was ready ended, in words.
+  /// The end of the latest server that was never ready, in words; nullopt if there is none.
   std::optional<std::string> last_end() const { return last_end_; }
 
  private:
