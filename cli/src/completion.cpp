@@ -262,7 +262,7 @@ class Completer {
     for (const auto& argument : catalog()->arguments(run->id)) offer(argument.name, "argument");
   }
   std::optional<store::Run> run_of_line_or_latest() {
-    // Only `flor list` has a run as its operand here: those of `flor query` are metrics.
+    // Only the operand of `flor list` names runs here; those of `flor query` are metrics.
     const bool named = !line_.operands.empty() && line_.command->name == "list";
     if (named) return run_of_line();
     const auto operands = std::exchange(line_.operands, {});
