@@ -1,5 +1,5 @@
-// How fast the codec is on chunks of each kind, beside zstd -3 on the same chunks. Rates are bytes
-// of raw data a second of processor time.
+// Measures the codec on chunks of each kind, and zstd -3 on the same chunks. Rates are bytes of raw
+// data per second of processor time.
 #include "codec/codec.h"
 #include "codec/codec_forms.h"
 #include "store/codec_material.h"

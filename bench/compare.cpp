@@ -1,12 +1,13 @@
-// What is left of whole series of checkpoints, and at what cost: raw, zstd, byte-shuffled zstd and
-// Flor, as it records and archived. Prints rows of a table. Usage: compare DIRECTORY [SERIES...],
-// the output of make_series; bench/compare.sh adds other programs.
+// Measures to what size, and at what cost, series of checkpoints are stored by each method: raw,
+// zstd, byte-shuffled zstd, and Flor as recorded and as archived. Prints rows of a table. Usage:
+// compare DIRECTORY [SERIES...], where DIRECTORY is the output of make_series. bench/compare.sh
+// adds other programs.
 //
-// Rates are bytes of raw data a second of processor time, of all threads together: what one core
-// does. Flor's are those of the store: hashing, writing, the catalog and verifying included; its
-// size is that of the packs, headers included. The others are in memory, tensor by tensor, but for
-// "zstd -3, written", which appends its frames to a file and syncs that after each checkpoint, and
-// reads them from there. Every method's output is decoded and compared.
+// Rates are bytes of raw data per second of processor time of all threads together, i.e. the rate
+// of one core. Those of Flor include hashing, writing, the catalog and verifying; its size is that
+// of the packs with headers. The other methods work in memory, tensor by tensor, except "zstd -3,
+// written", which appends its frames to a file, syncs the file after each checkpoint, and reads the
+// frames from it. The output of every method is decoded and compared.
 #include "maintain/archive.h"
 #include "maintain/collect.h"
 #include "series.h"
@@ -60,7 +61,7 @@ void unshuffle(const std::byte* in, std::byte* out, std::size_t count, std::size
   }
 }
 
-/// A file that frames are appended to, and read back from.
+/// A file to which frames are appended and from which they are read.
 class FrameFile {
  public:
   FrameFile() : descriptor_(::open((home_.path() / "frames").c_str(), O_RDWR | O_CREAT, 0600)) {
@@ -172,7 +173,7 @@ void run_copy(const Series& series) {
   print_row(series, "raw (memcpy)", totals);
 }
 
-/// Reads every checkpoint back, with one thread.
+/// Reads every checkpoint with one thread. Returns the seconds.
 double read_all(const Series& series, RecordedSeries& recorded) {
   double seconds = 0;
   for (std::size_t i = 0; i < series.files.size(); ++i) {

@@ -1,5 +1,5 @@
-// Many of what is small, for scale.sh: short epochs, registered objects, entries of a map. Says how
-// much processor time registering took, and what the state came to in the end.
+// For scale.sh: a program with many small things, such as short epochs, registered objects or
+// entries of a map. Prints the processor time of registering, and the final state.
 //
 //   epochs --flor NAME --flor_no_git --kwargs epochs=100000 objects=0 entries=0 steps=0
 //   DIE_IN_EPOCH=N epochs ...   is killed there

@@ -1,5 +1,6 @@
-// What a bucket says of many runs: fill_bucket DIRECTORY RUNS puts the manifests of as many runs
-// there, one after the other as spoolers do, with their listing, and none of what they refer to.
+// Fills a bucket for measuring listings: fill_bucket DIRECTORY RUNS uploads the manifests of RUNS
+// runs, one after the other as spoolers do, and their listing, but none of the content that the
+// manifests refer to.
 #include "remote/objects/object_keys.h"
 #include "remote/objects/object_store.h"
 #include "remote/run_listing.h"

@@ -1,8 +1,9 @@
-// A store with many runs and values, for measuring what lists, plots and pages cost:
+// Fills a store with many runs and values, for measuring lists, plots and the page:
 //   fill_store HOME [RUNS] [VALUES] [LONG]
-// RUNS runs (10,000) of four experiments with VALUES logged values in all (1,000,000), and one run
-// more, of the experiment "long", with LONG steps (none). All of it goes through the store's own
-// interface; a HOME in memory (/dev/shm) spares the disk tens of thousands of transactions.
+// Records RUNS runs (default 10,000) of four experiments with VALUES logged values in all
+// (1,000,000), and one more run, of the experiment "long", with LONG steps (default: none).
+// Everything goes through the store's own interface. A HOME in memory (/dev/shm) spares the disk
+// tens of thousands of transactions.
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ using namespace flor::store;
 constexpr std::int64_t kEpochs = 10;
 constexpr std::int64_t kSecond = 1'000'000, kMinute = 60 * kSecond;
 
-/// Curves that look like those of a training.
+/// Random curves that look like those of a training.
 class Training {
  public:
   explicit Training(std::uint64_t seed) : random_(seed), rate_(1 + 4 * uniform()) {}
@@ -64,7 +65,7 @@ Run begin(Catalog& catalog, const std::string& experiment, std::int64_t index,
   return catalog.add_run(start);
 }
 
-/// `steps` steps and two values an epoch, of which everything is written as a run writes it.
+/// Records a run with `steps` steps and two values in each epoch, as a program writes them.
 void train(Catalog& catalog, const Run& run, std::int64_t epochs, std::int64_t steps,
            std::uint64_t seed) {
   Training training(seed);

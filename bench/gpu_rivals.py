@@ -122,14 +122,14 @@ def with_torch():
             result = dcp.async_save(state(), checkpoint_id=f"{place}/{epoch}", async_stager=stager, **options)
             if hasattr(result, "upload_completion"):
                 pending.append(result.upload_completion)
-                # What PyTorch's own trainer does: the next update waits for the staging.
+                # As PyTorch's own trainer does: the next update waits until the state is staged.
                 result.staging_completion.result()
             else:
                 pending.append(result)
 
         try:
             report(name, bytes_, unit, measure(train_epoch, wait, save_dcp, finish))
-        except Exception as error:  # a version that does it otherwise
+        except Exception as error:  # a version with another interface
             print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}")
     dist.destroy_process_group()
     shutil.rmtree(place)

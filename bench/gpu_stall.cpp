@@ -1,7 +1,7 @@
-// What a checkpoint costs a training on a GPU, in copies of its state from the device to pinned
-// memory at the speed of the bus (measured in the same run): of each four epochs one is stored
-// (--flor_every 4); lost is what the epoch that takes the checkpoint and the one after it take more
-// than the two others. On the CPU the same in copies of memory.
+// Measures what a checkpoint costs a training on a GPU, in units of a copy of its state from the
+// device to pinned memory, measured in the same run. One of four epochs is stored (--flor_every 4).
+// The cost is the time that the epoch which takes the checkpoint and the one after it need in
+// excess of the two others. Without a GPU, the unit is a copy in memory.
 //
 //   gpu_stall --flor gpu --flor_no_git --flor_home DIR --flor_every 4
 //   ... --kwargs width=4096 layers=5    the state: 12 * width^2 * layers bytes (Adam)
@@ -33,12 +33,11 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// One copy of the state into memory that was used before: what every checkpoint has to do at
-/// least.
+/// Copies the state into memory that was used before: the least that every checkpoint must do.
 class OneCopy {
  public:
   explicit OneCopy(bool pinned) : pinned_(pinned) {}
-  /// Milliseconds.
+  /// Returns milliseconds.
   double measure(const std::vector<torch::Tensor>& tensors) {
     if (copies_.size() != tensors.size()) {
       copies_.clear();
@@ -99,7 +98,7 @@ int main(int argc, char** argv) {
       optimizer.step();
       last_step = Clock::now();
     }
-    end = ms_since(last_step);  // on this thread alone: what the call costs
+    end = ms_since(last_step);  // on this thread alone: the cost of the call
     const int phase = epoch % 4;
     if (phase == 3 && rival == "save") {
       torch::save(tensors_of(net, optimizer), "gpu_stall.pt");

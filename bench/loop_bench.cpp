@@ -1,4 +1,5 @@
-// What a wrapped loop and flor::log cost the training thread: without Flor's flags, and recording.
+// Measures what a wrapped loop and flor::log cost the training thread, without Flor's flags and
+// when recording.
 #include <flor/flor.h>
 
 #include <benchmark/benchmark.h>
@@ -32,7 +33,8 @@ void Log(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-/// Values of steps, without a pause: when a million more wait than are written, the program does.
+/// Logs values in steps without a pause: when a million of them wait to be written, the program
+/// waits, too.
 void LogTenMillionOfSteps(benchmark::State& state) {
   for (auto _ : state) {
     for (int epoch : flor::loop("epoch", 10)) {
@@ -42,7 +44,7 @@ void LogTenMillionOfSteps(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 10 * kIterations);
 }
 
-/// The same of as many epochs: each is more than its value.
+/// Logs as many values in a main loop, where each iteration costs more than its value.
 void LogAMillionInALoop(benchmark::State& state) {
   for (auto _ : state) {
     for (int i : flor::loop("train", kIterations)) flor::log("loss", i * 0.5);

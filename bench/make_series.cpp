@@ -1,11 +1,11 @@
-// Trains five small models for real and writes their whole state at regular intervals, as material
-// for store_ratio. Usage: make_series [--gradients] OUT [SERIES...], with the gradients that are there
-// at each checkpoint or without; the digits and the text are taken from
-// $FLOR_TEST_DATA (mnist/t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, tinyshakespeare.txt;
-// unzipped), and made up where those are not there.
+// Trains five small models and writes their whole state at regular intervals, as material for
+// store_ratio and others. Usage: make_series [--gradients] OUT [SERIES...], where --gradients
+// includes the gradients at each checkpoint. Digits and text come from $FLOR_TEST_DATA
+// (mnist/t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, tinyshakespeare.txt; unzipped), and are
+// made by code if they are not there.
 //
-// OUT/SERIES/layout has a line "name type bytes" for each tensor; OUT/SERIES/000.raw, 001.raw, ...
-// hold the tensors of one checkpoint one after the other.
+// OUT/SERIES/layout has a line "name type bytes" for each tensor. Each of OUT/SERIES/000.raw,
+// 001.raw, ... has the tensors of one checkpoint, one after the other.
 #include <ATen/core/ivalue.h>
 #include <fmt/core.h>
 #include <torch/torch.h>
@@ -58,7 +58,7 @@ struct Digits {
   Tensor labels;
 };
 
-// Ten blurred random glyphs, shifted and disturbed: about as hard as real digits.
+// Ten blurred random glyphs, shifted and with noise: about as hard to learn as real digits.
 Digits made_digits(std::int64_t count) {
   const Tensor glyphs = torch::avg_pool2d(torch::rand({10, 1, 30, 30}), 3, 1).gt(0.52);
   const Tensor labels = torch::randint(10, {count}, torch::kLong);
@@ -351,7 +351,7 @@ void lm_adamw(SeriesWriter& writer) {
       [&] { writer.write(state_of(*model, optimizer)); });
 }
 
-// A short training of everything, then of the last block and the head only.
+// Trains everything for a short time, then only the last block and the head.
 void ft_frozen(SeriesWriter& writer) {
   const Tensor content = text();
   CharModel model;
@@ -369,7 +369,7 @@ void ft_frozen(SeriesWriter& writer) {
       [&] { writer.write(state_of(*model, optimizer)); });
 }
 
-// Weights and moments live in bf16: they are rounded after each step, computing is in f32.
+// Weights and moments are bf16: they are rounded after each step, which is computed in f32.
 void lm_bf16(SeriesWriter& writer) {
   const Tensor content = text();
   CharModel model;

@@ -1,10 +1,11 @@
-// Many ranks that record into one store at once, some of which are killed and go on:
+// Records with many ranks into one store at the same time; some of them are killed and resumed:
 //   many_ranks HOME [RANKS] [EPOCHS] [KILLED]
-// RANKS processes (1,000) of one group record EPOCHS epochs (100) each, in steps that all take together
-// as ranks do that exchange gradients: a boundary with a state of their own and one that all share, ten
-// values, an epoch. In the middle KILLED of them (50) are killed, all end, and the group is taken up at
-// its last common point. Prints how often the index was changed while all recorded, how long an epoch
-// took, and what of every rank is there at the end.
+// RANKS processes (default 1,000) of one group record EPOCHS epochs (100) each. They make steps
+// together, like ranks that exchange gradients. Each epoch has a boundary with a state of the rank
+// and one that all ranks share, ten values, and its progress. In the middle KILLED of them (50) are
+// killed, all others end, and the group is resumed at its last common point. Prints how often the
+// index was changed while all recorded, how long an epoch took, and how much of each rank is stored
+// at the end.
 #include "checkpoint/peer_checkpoints.h"
 #include "database/store_impl.h"
 #include "index/catalog/resume_point.h"
@@ -40,7 +41,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kOwnBytes = 4'096, kSharedBytes = 65'536;
 
-/// In memory that all processes share: how many ranks have come how far.
+/// In memory that all processes share: how many ranks have reached which point.
 struct Board {
   std::atomic<int> begun{0}, go{0};
   std::atomic<int> done[1 << 16];
@@ -76,7 +77,8 @@ struct Task {
   std::string leader;
 };
 
-/// Records from `first` on. `until`: the rank stays there, to be killed.
+/// Records the epochs from `first` on, as rank `rank`. A rank that is to be killed stops and waits
+/// at `until`.
 int record(const Task& task, int rank, std::int64_t first) {
   const auto store = Store::open(task.home, OpenMode::create);
   Catalog& catalog = store->catalog();
@@ -127,7 +129,7 @@ int record(const Task& task, int rank, std::int64_t first) {
     progress.iterations = {{.main_loop = 0, .iteration = epoch, .seconds = 1}};
     catalog.add_progress(run.id, progress);
     store_boundary(epoch + 1);
-    // Nobody is more than an epoch ahead.
+    // No rank is more than an epoch ahead of the others.
     ++task.board->done[epoch];
     while (task.board->done[epoch] < task.ranks)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -152,13 +154,14 @@ double seconds(Clock::time_point since) {
   return std::chrono::duration<double>(Clock::now() - since).count();
 }
 
-/// Commits of others that a connection sees, looked at each millisecond.
+/// The commits of other processes that a database connection sees when it looks each millisecond.
 struct Changes {
   std::int64_t count = 0;
   double seconds = 0;
 };
 
-/// `store`: opened before, as that enters what was said.
+/// Counts changes until `ended`. `store` must have been opened before, because opening reads the
+/// journals into the index.
 Changes watch(const Store& store, const std::function<bool()>& ended) {
   Database& database = *store.impl().database;
   const auto mark = [&] {
@@ -178,7 +181,8 @@ Changes watch(const Store& store, const std::function<bool()>& ended) {
   return changes;
 }
 
-/// All ranks from `first` on; those up to `killed` stay at `until` and are killed. Returns how many ended well.
+/// Runs all ranks from epoch `first` on; the last `killed` of them wait at `until` and are killed.
+/// Returns how many ended well.
 int run_all(Task task, const std::vector<std::int64_t>& runs, std::int64_t first, int killed,
             std::int64_t until) {
   task.board->begun = task.board->go = 0;
@@ -221,7 +225,7 @@ int run_all(Task task, const std::vector<std::int64_t>& runs, std::int64_t first
               static_cast<double>(changes.count) / changes.seconds);
   const auto ending = Clock::now();
   if (killed > 0) {
-    // First some die, then, since the others wait for them in vain, all.
+    // First some ranks are killed, then all, because the others wait for those in vain.
     for (int rank = task.ranks - killed; rank < task.ranks; ++rank)
       ::kill(pids[static_cast<std::size_t>(rank)], SIGKILL);
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -271,7 +275,7 @@ int main(int argc, char** argv) {
     task.group = catalog.runs("ranks", 1, RunDetail::summary, RunRanks::first).at(0).id;
     for (const Run& run : catalog.ranks(task.group)) runs.push_back(run.id);
     const auto points = common_resume_points(catalog, runs);
-    first = points.empty() ? -1 : points.front().epoch;  // the latest
+    first = points.empty() ? -1 : points.front().epoch;  // the latest common point
     std::printf("after the kill the index was up to date in %.1f s; the last common point of %zu "
                 "ranks is epoch %lld, in %.2f s\n",
                 entered, runs.size(), static_cast<long long>(first), seconds(begun) - entered);

@@ -16,8 +16,8 @@ from browser import Browser  # noqa: E402
 
 ROUNDS = 5
 
-# Resolves when a condition holds and a frame has been painted after that; milliseconds since the
-# start of the navigation, or since `begin`.
+# Resolves when a condition holds and a frame has been painted since. Returns the milliseconds since the start of the
+# navigation, or since `begin`.
 SEEN = """
 const [condition, begin, done] = [arguments[0], arguments[1], arguments[arguments.length - 1]];
 const holds = new Function('return ' + condition);
@@ -26,7 +26,7 @@ const look = () => holds() ? requestAnimationFrame(() => setTimeout(() => done(p
 look();
 """
 
-# Goes through the whole list, a screen a frame, and tells how long frames took.
+# Scrolls through the whole list, one screen for each frame, and returns the durations of the frames.
 SCROLL = """
 const done = arguments[arguments.length - 1], list = document.querySelector('.scroller');
 const frames = [], step = list.scrollHeight / 150;

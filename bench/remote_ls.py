@@ -37,7 +37,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # head and body in one packet: what comes later waits for the client's acknowledgement
+    wbufsize = -1  # sends head and body in one packet; a second one would wait for the client's acknowledgement
 
     def do_GET(self):
         self.server.requests += 1

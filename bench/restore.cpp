@@ -1,13 +1,13 @@
-// How fast checkpoints come back, verified, into memory that was touched before: as ratios to a
-// memcpy of the state, to reading the raw file, and to plainly reading the same bytes of the pack,
-// all in turns in one run. Usage: restore [-r ROUNDS] DIRECTORY [SERIES...], the output of
-// make_series.
+// Measures how fast checkpoints are restored, verified, into memory that was touched before. Prints
+// the ratios to a memcpy of the state, to reading the raw file, and to plainly reading the same
+// bytes of the pack, all measured in turns. Usage: restore [-r ROUNDS] DIRECTORY [SERIES...], where
+// DIRECTORY is the output of make_series.
 //
-// `full` is the last checkpoint, alone in its store and therefore without differences; `series` are
-// all checkpoints of a store that recorded them one after the other, the mean over them. Opening
-// the checkpoint in the catalog counts. Cold: the file's pages are dropped from the cache
-// (POSIX_FADV_DONTNEED) before each read; the catalog stays. Each figure is the median over the
-// rounds of the ratio within a round.
+// `full` is the last checkpoint, alone in its store and therefore without differences. `series` is
+// the mean over all checkpoints of a store that recorded them one after the other. Opening the
+// checkpoint in the catalog is included. Cold: the pages of the file, but not of the catalog, are
+// dropped from the cache (POSIX_FADV_DONTNEED) before each read. Each figure is the median, over
+// the rounds, of the ratio within a round.
 #include "series.h"
 
 #include <fcntl.h>
@@ -33,13 +33,14 @@ using flor::store::Destination;
 void drop_from_cache(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw std::runtime_error("cannot open " + path.string());
-  ::fdatasync(file);  // dirty pages would stay
+  ::fdatasync(file);  // dirty pages would stay in the cache
   const int error = ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
   ::close(file);
   if (error != 0) throw std::runtime_error("cannot drop the pages of " + path.string());
 }
 
-/// Reads a file from front to back into `out`, which repeats where the file is longer.
+/// Reads a whole file into `out`, starting again at its beginning if the file is longer. Returns
+/// seconds.
 double read_plainly(const fs::path& path, Bytes& out) {
   constexpr std::size_t kBlock = std::size_t{4} << 20;
   const double begin = wall_seconds();
@@ -58,7 +59,7 @@ double read_plainly(const fs::path& path, Bytes& out) {
   return wall_seconds() - begin;
 }
 
-/// Memory of the size of a state, cut into its tensors.
+/// The memory of a state, divided into its tensors.
 class State {
  public:
   explicit State(const Series& series) : memory_(series.state_bytes(), std::byte{1}) {
@@ -197,7 +198,7 @@ int main(int argc, char** argv) {
         "speed\n");
     for (const Series& series : flor::bench::find_series(arguments[0], names)) {
       Measurement measurement(series);
-      measurement.round();  // brings everything into memory
+      measurement.round();  // brings everything into the cache
       measurement.forget();
       for (int i = 0; i < rounds; ++i) measurement.round();
       measurement.print();

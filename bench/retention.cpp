@@ -1,7 +1,6 @@
-// How long it takes to rank the checkpoints of a long run and to delete what is not kept.
+// Measures ranking the checkpoints of a long run, and deleting those that are not kept:
 //   retention [EPOCHS] [DIRECTORY]
-// Each epoch has a boundary and the end of a nested loop, of a state of 4 KiB. The store is in
-// memory
+// Each epoch has a boundary and a loop end, with a state of 4 KiB. The store is in memory
 // (/dev/shm) unless a directory is given.
 #include "retention/retention.h"
 

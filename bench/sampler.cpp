@@ -1,5 +1,6 @@
-// What an epoch of samples costs: CPU time and memory until the first sample, samples a second, and
-// going on at 90 %. For sampler.sh, which runs Python's DistributedSampler beside it.
+// Measures the sampling of an epoch: CPU time and memory until the first sample, samples per
+// second, and resuming at 90 %. Used by sampler.sh, which compares it with Python's
+// DistributedSampler.
 #include <flor/data/sample_stream.h>
 
 #include <sys/resource.h>
@@ -17,7 +18,7 @@ double peak_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1e3;
 }
 
-/// CPU time: the programs have one thread, and the machine may have other things to do.
+/// CPU time: the program has a single thread, and the machine may be busy.
 class Clock {
  public:
   double seconds() const { return now() - begin_; }

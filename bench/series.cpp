@@ -34,7 +34,8 @@ std::vector<Tensor> read_layout(const fs::path& path) {
   return layout;
 }
 
-/// Content that did not change is shared with the snapshot before, as the runtime shares it.
+/// A snapshot of a checkpoint in `file`. Unchanged content is shared with the snapshot before, as
+/// in the runtime.
 store::Snapshot snapshot_of(const Series& series, const Bytes& file, const store::Snapshot& last) {
   store::Snapshot snapshot;
   std::size_t offset = 0;

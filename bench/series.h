@@ -1,5 +1,5 @@
-// The series of checkpoints that make_series left, for the benchmarks that read them: the tensors
-// of each checkpoint, a store that holds them, and clocks.
+// Shared by the benchmarks that read the output of make_series: the tensors of each checkpoint of a
+// series, a store that holds them, and clocks.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -22,31 +22,32 @@ struct Tensor {
   std::size_t bytes;
 };
 
-/// One directory of make_series's output.
+/// A series of checkpoints: one directory of make_series's output.
 struct Series {
   std::string name;
-  std::vector<Tensor> tensors;               ///< in the order in which they lie in a file
-  std::vector<std::filesystem::path> files;  ///< one a checkpoint, in order
+  std::vector<Tensor> tensors;               ///< in the order in which a file holds them
+  std::vector<std::filesystem::path> files;  ///< one for each checkpoint, in order
 
   std::size_t state_bytes() const;
 };
 
-/// Throws std::runtime_error where the directory is not what make_series writes.
+/// Throws std::runtime_error if the directory is not the output of make_series.
 Series read_series(const std::filesystem::path& directory);
-/// The named series of `directory`, or all of them, sorted.
+/// The named series in `directory`; all of them, sorted, if there are no names.
 std::vector<Series> find_series(const std::filesystem::path& directory,
                                 std::span<const std::string> names);
 
 Bytes read_file(const std::filesystem::path& path);
 
-/// Seconds: of this thread's processor time, of the whole process's, and of the clock on the wall.
+/// Seconds of this thread's processor time, of the process's processor time, and of wall clock
+/// time.
 double thread_seconds();
 double process_seconds();
 double wall_seconds();
 
 double median(std::vector<double> values);
 
-/// A directory that is removed with everything in it. Lies in $TMPDIR, or /tmp.
+/// A directory in $TMPDIR or /tmp that the destructor removes with all its content.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -59,7 +60,8 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-/// A store into which a series was recorded, a boundary a checkpoint, as the runtime does it.
+/// A store into which a series was recorded as the runtime does it, one boundary for each
+/// checkpoint.
 class RecordedSeries {
  public:
   RecordedSeries(const Series& series, const std::filesystem::path& home);
@@ -67,9 +69,9 @@ class RecordedSeries {
   store::Store& store() { return *store_; }
   const std::vector<store::CheckpointInfo>& checkpoints() const { return checkpoints_; }
   const std::string& run_key() const { return key_; }
-  /// Processor time that encoding and writing took, all threads.
+  /// Processor time of all threads that encoding and writing took.
   double seconds() const { return seconds_; }
-  /// Size of all packs, headers included.
+  /// Bytes of all packs, including headers.
   std::uint64_t pack_bytes() const;
   std::vector<std::filesystem::path> packs() const;
 

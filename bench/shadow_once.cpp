@@ -1,4 +1,4 @@
-// One shadow commit of the repository around the current directory, as a recorded run makes it.
+// Makes one shadow commit of the repository around the current directory, as a recorded run does.
 // Prints the commit, whether it is new, and the milliseconds that it took inside of the process.
 #include "git/shadow.h"
 

@@ -1,8 +1,9 @@
-// What the training thread pays for a checkpoint, in one run: the time that Flor spends in it at
-// the end of a nested loop (everything changed), at the boundary (nothing changed) and in the fence
-// before the next update, next to one memcpy of the same bytes, gradients left out, into memory that
-// was used before, a clone of the tensors, and torch::save. Wall time and processor time of this
-// thread: on a busy machine only the latter says what the calls themselves cost.
+// Measures what the training thread pays for a checkpoint: the time that Flor spends in it at the
+// end of a nested loop (everything changed), at the boundary (nothing changed), and in the fence
+// before the next update. Compares with a memcpy of the same bytes, without gradients, into memory
+// that was used before, with a clone of the tensors, and with torch::save. Prints wall time and
+// processor time of this thread: on a busy machine only the latter is the cost of the calls
+// themselves.
 //
 //   OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0 ./stall --flor stall --flor_no_git --flor_home DIR
 //   ... --kwargs overlap=true: the copying overlaps with the evaluation and the next backward pass
@@ -29,7 +30,7 @@ namespace {
 using bench::median;
 using bench::tensors_of;
 
-/// Milliseconds on the wall and of this thread's processor time.
+/// Milliseconds of wall time and of this thread's processor time.
 struct Moment {
   static Moment now() {
     const auto read = [](clockid_t clock) {
@@ -55,7 +56,7 @@ struct Samples {
   std::vector<double> wall, cpu;
 };
 
-/// The rivals' ways of keeping the same tensors.
+/// Other ways of saving the same tensors.
 struct Rivals {
   void measure(const std::vector<torch::Tensor>& tensors, bool warm) {
     bytes = 0;
@@ -85,7 +86,8 @@ struct Rivals {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Fresh memory costs seven times a copy with the default thresholds, in every program.
+  // With the default thresholds, writing to fresh memory costs seven times as much as a copy, in
+  // every program.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, -1);
 
@@ -95,7 +97,7 @@ int main(int argc, char** argv) {
   const int evaluations = flor::arg("evaluations", 4);
   const int width = flor::arg("width", 1024);
   const int pause_ms =
-      flor::arg("pause_ms", 0);  // for the writer, where others keep the cores busy
+      flor::arg("pause_ms", 0);  // gives the writer time if other processes keep the cores busy
   const bool overlap = flor::arg("overlap", false);
   const bool gradients = flor::arg("gradients", true);
   torch::manual_seed(1);

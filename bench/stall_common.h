@@ -1,4 +1,4 @@
-// What stall.cpp and gpu_stall.cpp have in common.
+// Shared by stall.cpp and gpu_stall.cpp.
 #pragma once
 
 #include <torch/torch.h>
@@ -26,7 +26,7 @@ struct Layers : torch::nn::Module {
   torch::nn::Sequential layers;
 };
 
-/// The tensors of the state but the gradients, for what Flor is compared with.
+/// The tensors of the state without gradients, for the methods that Flor is compared with.
 inline std::vector<torch::Tensor> tensors_of(const torch::nn::Module& net,
                                              const torch::optim::Adam& optimizer) {
   std::vector<torch::Tensor> tensors;

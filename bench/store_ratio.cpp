@@ -1,10 +1,10 @@
-// Encodes series of checkpoints chunk by chunk, as the store does, and prints what is left of them
-// and how fast, beside zstd -1, zstd -3 and byte-shuffle + zstd -1 over the same chunks in the same
-// run. Every encoding is decoded and compared. Usage: store_ratio DIRECTORY [SERIES...], the output
-// of make_series; -d N sets the longest chain of differences (4).
+// Encodes series of checkpoints chunk by chunk, as the store does, and prints the ratio of the
+// sizes and the rates; also for zstd -1, zstd -3 and byte-shuffle + zstd -1 on the same chunks.
+// Every encoding is decoded and compared. Usage: store_ratio [-d N] DIRECTORY [SERIES...], where
+// DIRECTORY is the output of make_series and -d N sets the longest chain of differences (4).
 //
-// Rates are bytes of raw data a second of this thread's processor time, so that other work on the
-// machine disturbs them less.
+// Rates are bytes of raw data per second of this thread's processor time, which other work on the
+// machine disturbs less.
 #include "codec/codec.h"
 #include "series.h"
 
@@ -38,17 +38,17 @@ struct Totals {
   double stored = 0;
   double encode_seconds = 0;
   double decode_seconds = 0;
-  std::array<int, 9> forms{};  ///< chunks by codec value
+  std::array<int, 9> forms{};  ///< number of chunks by codec value
 
   double ratio() const { return stored / raw; }
   double encode_rate() const { return raw / encode_seconds / 1e9; }
   double decode_rate() const { return raw / decode_seconds / 1e9; }
 };
 
-/// One piece of one tensor, and the same piece of the previous checkpoint.
+/// A piece of a tensor, and the same piece of the checkpoint before.
 struct Piece {
-  std::string_view kind;  ///< "m", "v", "momentum", or "weights" for all that is no moment
-  std::size_t index;      ///< counts all pieces of a checkpoint
+  std::string_view kind;  ///< "m", "v", "momentum"; "weights" for everything that is no moment
+  std::size_t index;      ///< counted over all pieces of a checkpoint
   ElementType type;
   std::span<const std::byte> raw;
   std::span<const std::byte> before;
@@ -79,7 +79,7 @@ class Flor : public Method {
     Totals& kind = kinds[std::string(piece.kind)];
     kind.raw += static_cast<double>(piece.raw.size());
     const double begin = thread_seconds();
-    // What did not change is found by its digest in the store, before any codec.
+    // The store finds an unchanged chunk by its digest, before any codec.
     if (piece.before.size() == piece.raw.size() &&
         std::memcmp(piece.before.data(), piece.raw.data(), piece.raw.size()) == 0) {
       totals.encode_seconds += thread_seconds() - begin;

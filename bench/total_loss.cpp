@@ -1,12 +1,12 @@
-// All training time that is lost by a checkpoint, the slower steps after it included, while every
-// core computes: steps of a fixed amount of work on all cores; every fourth epoch is stored. What
-// the epoch that takes the checkpoint and the one that runs while it is written take more than the
-// two others, in memcpys of the state.
+// Measures all training time that a checkpoint costs, including slower steps after it, while every
+// core computes. Steps have a fixed amount of work on all cores; every fourth epoch is stored. The
+// cost is the time that the epoch which takes the checkpoint and the one during which it is written
+// need in excess of the two others, in units of a memcpy of the state.
 //
 //   ./total_loss --flor loss --flor_no_git --flor_home DIR --flor_every 4
 //
-// and, to see where it goes, without the recorder: the same copies, and the same writer at the same
-// priority with a fixed effort, or only the copies, or nothing at all.
+// To see where the time goes, it also runs without the recorder: with the same copies and the same
+// writer at the same priority and a fixed effort, or with the copies alone, or with neither.
 //
 //   ./total_loss --kwargs writer=full|fast|raw|copies|nothing threads=1
 #include "base/background_thread.h"
@@ -48,7 +48,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// Computes on all cores at once, as a step of a training does; its threads sleep between.
+/// Computes on all cores at once, like a step of a training. Its threads sleep between steps.
 class Cores {
  public:
   explicit Cores(unsigned count) {
@@ -104,10 +104,10 @@ class Cores {
 
 using Layers = std::vector<std::vector<float>>;
 
-/// What the recorder does for a checkpoint of such layers, in its smallest form.
+/// The work of the recorder for a checkpoint of such layers, in its simplest form.
 class PlainRecorder {
  public:
-  /// `writer`: full, fast, raw or copies.
+  /// `writer`: full, fast, raw (an Effort) or copies (no writer).
   PlainRecorder(const std::string& writer, unsigned threads) {
     std::string name = std::filesystem::temp_directory_path() / "flor-bench-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
@@ -168,7 +168,8 @@ class PlainRecorder {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Fresh memory costs seven times a copy with the default thresholds, in every program.
+  // With the default thresholds, writing to fresh memory costs seven times as much as a copy, in
+  // every program.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, -1);
 
@@ -196,26 +197,26 @@ int main(int argc, char** argv) {
   }
 
   Layers copies = layers;
-  std::vector<double> background;  ///< processor time of the background for a checkpoint
+  std::vector<double> background;  ///< processor time of the background thread for each checkpoint
   double used = 0;
-  // Of each four epochs, so that a machine that is slower for a while changes little.
+  // Seconds of each four epochs, so that a machine that is slower for a while changes little.
   std::vector<double> copy, taking, writing, others, lost;
   Clock::time_point began = Clock::now();
   for (int epoch : flor::loop("epoch", epochs)) {
-    // From the end of the last epoch's steps to the end of this one's: the boundary of the last
-    // epoch and what it leaves behind belong to this one.
+    // An epoch is measured from the end of the last epoch's steps to the end of its own steps, so
+    // that it includes the boundary before it and what that boundary leaves to do.
     for ([[maybe_unused]] int step : flor::loop("train", steps)) {
       cores.step(work);
       for (auto& layer : layers) {
         for (std::size_t i = 0; i < layer.size(); i += 16) layer[i] *= 1.0001f;
       }
     }
-    const int phase = epoch % 4;  // stored at the end of the steps of phase 3
+    const int phase = epoch % 4;  // an epoch of phase 3 is stored at the end of its steps
     if (recorder && phase == 3) recorder->take(layers, epoch);
     const double took = ms_since(began);
     began = Clock::now();
     if (epoch >= 7) (phase == 3 ? taking : phase == 0 ? writing : others).push_back(took);
-    if (phase == 2) {  // while nothing is being written
+    if (phase == 2) {  // nothing is being written in this phase
       for (std::size_t i = 0; i < layers.size(); ++i) {
         std::memcpy(copies[i].data(), layers[i].data(), layers[i].size() * sizeof(float));
       }
@@ -228,7 +229,7 @@ int main(int argc, char** argv) {
       began = Clock::now();
     }
   }
-  // The first is taken by epoch 7.
+  // Epoch 7 takes the first checkpoint that counts.
   const std::size_t rounds = std::min({taking.size(), writing.size(), others.size() / 2});
   std::vector<double> memcpys;
   for (std::size_t i = 0; i < rounds; ++i) {

@@ -1,4 +1,4 @@
-// For watch.sh: an evaluator that notes when it was called, as a function and as a program.
+// For watch.sh: an evaluator that records when it was called, as a function and as a program.
 #include <flor/plugin/evaluator.h>
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// How fast checkpoints get to the disk. Usage: write_path DIRECTORY [MIB [ROUNDS]]
+// Measures how fast checkpoints are written to disk. Usage: write_path DIRECTORY [MIB [ROUNDS]]
 //
 //   1. Bytes that need no encoding: Flor at Effort::raw beside pwrite of 1 MiB pieces and fdatasync
 //      of the same bytes, in turns, with what of it is hashing and checksums.
@@ -60,7 +60,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The costs of each way, round by round, in the order in which the ways first appeared.
+/// The costs of each method, round by round, in the order in which the methods first appeared.
 class Table {
  public:
   void add(const std::string& way, Cost cost) {
@@ -68,7 +68,7 @@ class Table {
     rows_[way].push_back(cost);
   }
 
-  /// Rates, and the median of the ratios to the way `one` of the same round.
+  /// Prints rates, and the medians of the ratios to the method `one` of the same round.
   void print(double bytes, const std::string& one) const {
     fmt::print("{:<34} {:>10} {:>10} {:>14} {:>14}\n", "", "GB/s wall", "GB/s CPU", "wall, ratio",
                "CPU, ratio");
@@ -157,13 +157,14 @@ void writing(const fs::path& directory, std::size_t mebibytes, int rounds) {
   const Bytes bytes = flor::testing::noise_bytes(mebibytes << 20, 1);
   Table table;
   for (int round = -1; round < rounds; ++round) {
-    Table* kept = round < 0 ? nullptr : &table;  // the first one warms up
+    Table* kept = round < 0 ? nullptr : &table;  // the first round warms up
     const std::function<void()> ways[] = {
         [&] { write_plain(directory / "plain", bytes, kept); },
         [&] { write_raw(directory / "home", bytes, 1, kept); },
         [&] { write_raw(directory / "home", bytes, 2, kept); },
     };
-    for (int i = 0; i < 3; ++i) ways[(i + round + 3) % 3]();  // each is the first one now and then
+    for (int i = 0; i < 3; ++i) ways[(i + round + 3) % 3]();  // each method is the first one in
+                                                              // some rounds
     ChunkEncoder encoder(WriterOptions{1, nullptr, Effort::raw});
     if (kept) table.add("(hashing alone, 1 thread)", measure([&] { hash_all(encoder, bytes); }));
   }
@@ -209,7 +210,7 @@ void encoding(std::size_t mebibytes, int rounds) {
           return fmt::format("Flor, {}{}, {} threads", names[static_cast<int>(effort)], what,
                              threads);
         };
-        encoder.encode(std::span(whole).first(2), discard);  // touches its memory
+        encoder.encode(std::span(whole).first(2), discard);  // touches the encoder's memory
         table.add(name(""), measure([&] { encoder.encode(whole, discard); }));
         if (effort != Effort::full) continue;
         table.add(name(", differences"), measure([&] { encoder.encode(differences, discard); }));
@@ -225,7 +226,7 @@ SnapshotItem make_item(const std::string& name, Bytes bytes) {
   return {{name, ElementType::f32, {}, memory->size()}, Content(memory, memory->data())};
 }
 
-/// Biases, norms and counters of 8 to 4096 bytes: all of them new in every checkpoint.
+/// Biases, norms and counters of 8 to 4096 bytes, which are new in every checkpoint.
 Snapshot make_small_items(bool in_one, unsigned round) {
   Snapshot snapshot;
   Bytes joined;

@@ -1,8 +1,8 @@
-// A small transformer that learns to write, one byte after the other. Its batches are random places
-// of the text and each epoch ends with a sample: both draw random numbers, and a replay draws the
-// same ones.
+// A small transformer that learns to write text byte by byte. Its batches start at random places of
+// the text, and each epoch ends with a text sampled from the model. Both draw random numbers, and a
+// replay draws the same ones.
 //
-// `--data FILE` trains on a text of yours; without it, sentences are made by a grammar.
+// `--data FILE` trains on your own text; without it, a grammar makes sentences to train on.
 #include "data.h"
 
 #include <flor/flor.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-constexpr int kContext = 64;  // bytes that the model looks back
+constexpr int kContext = 64;  // number of bytes that the model sees
 constexpr int kBytes = 256;
 
 struct CharModelImpl : nn::Module {
@@ -30,7 +30,7 @@ struct CharModelImpl : nn::Module {
                 nn::TransformerEncoderLayerOptions(width, 4).dim_feedforward(4 * width), layers)))),
         head(register_module("head", nn::Linear(width, kBytes))) {}
 
-  /// `bytes` is [time, batch]; the result [time, batch, kBytes] scores what comes next.
+  /// `bytes`: [time, batch]. Returns [time, batch, kBytes]: scores for each value of the next byte.
   torch::Tensor forward(const torch::Tensor& bytes) {
     const auto time = bytes.size(0);
     const auto x = embedding(bytes) + position.slice(0, 0, time);
@@ -44,7 +44,7 @@ struct CharModelImpl : nn::Module {
 };
 TORCH_MODULE(CharModel);
 
-/// Windows of kContext + 1 bytes at random places, [time, batch].
+/// Returns `batch` windows of kContext + 1 bytes at random places of the text, as [time, batch].
 torch::Tensor random_windows(const torch::Tensor& text, std::int64_t batch) {
   const auto start = torch::randint(text.size(0) - kContext, {batch}, torch::kLong);
   return text.index({start + torch::arange(kContext + 1).unsqueeze(1)});
@@ -56,7 +56,7 @@ torch::Tensor loss_of(CharModel& model, const torch::Tensor& windows) {
                                        windows.slice(0, 1).reshape(-1));
 }
 
-/// What the model writes after a line break.
+/// Returns `length` bytes that the model writes after a line break.
 std::string sample(CharModel& model, int length) {
   const torch::NoGradGuard no_grad;
   auto bytes = torch::full({1, 1}, '\n', torch::kLong);
@@ -75,7 +75,7 @@ std::string sample(CharModel& model, int length) {
 int main(int argc, char** argv) {
   const auto session = flor::init(argc, argv);
   const auto text = examples::load_text(examples::data_option(argc, argv));
-  const auto held_out = text.size(0) / 10;  // the end of the text is for validation
+  const auto held_out = text.size(0) / 10;  // the last tenth is for validation
   const auto train = text.slice(0, 0, -held_out), validation = text.slice(0, -held_out);
 
   torch::manual_seed(flor::arg("seed", 1));

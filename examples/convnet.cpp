@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
 
   for (int epoch : flor::loop("epoch", epochs)) {
     net->train();
-    // The loop changes a local variable that is used after it: Flor keeps it with the loop.
+    // The loop changes this variable, which is used after it: flor::with stores it with the loop.
     double running_loss = 0;
     for (const auto& batch : flor::loop("train", *loader, flor::with(running_loss))) {
       optimizer.zero_grad();

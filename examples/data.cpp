@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSide = 28;
 
-/// Ends the program with one line: what is given as data cannot be used.
+/// Ends the program with a message, because the given data cannot be used.
 [[noreturn]] void fail(const std::string& message) {
   std::fprintf(stderr, "--data: %s\n", message.c_str());
   std::exit(1);
@@ -29,7 +29,7 @@ constexpr int kSide = 28;
 // ---------------------------------------------------------------------------------------------
 // IDX files: a magic number and the sizes as big-endian integers of 32 bits, then bytes.
 
-/// The content of `directory`/`name`, or of `name`.gz. gzopen reads both alike.
+/// The content of `directory`/`name`, or else of `name`.gz. gzopen reads both.
 std::vector<std::uint8_t> read_bytes(const std::filesystem::path& directory,
                                      const std::string& name) {
   std::filesystem::path path = directory / name;
@@ -82,7 +82,7 @@ Split split(const Pictures& all) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Digits drawn by code. The standard's distributions differ between libraries, engines do not.
+// Digits drawn by code. Only std::mt19937 is used: distributions differ between libraries.
 
 using Engine = std::mt19937;
 
@@ -94,7 +94,7 @@ struct Point {
   float x, y;
 };
 
-/// Each digit as a pen draws it, in a square from 0 to 4; y goes down.
+/// Each digit as points that a pen connects, with coordinates from 0 to 4; y grows downwards.
 const std::array<std::vector<Point>, 10> kStrokes{{
     {{2, 0}, {3, 1}, {3, 3}, {2, 4}, {1, 3}, {1, 1}, {2, 0}},
     {{1.4F, 1}, {2.2F, 0}, {2.2F, 4}},

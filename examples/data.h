@@ -1,4 +1,4 @@
-// What the examples train on: files where they are given, else data made here, the same everywhere.
+// The examples' training data: files if given, else made by code, the same on every machine.
 #pragma once
 
 #include <torch/data.h>
@@ -9,11 +9,11 @@
 
 namespace examples {
 
-/// The value of `--data PATH`, the one option of the examples; empty if it is not given. Anything
-/// else ends the program with a word on its use.
+/// The value of `--data PATH`, the only option of the examples; empty if it is not given. Any other
+/// argument ends the program with a usage message.
 std::string data_option(int argc, char** argv);
 
-/// Grey pictures of 28x28 with a label each, as a dataset that hands out whole batches.
+/// Grey pictures of 28x28 pixels, each with a label, as a dataset that returns whole batches.
 class Pictures : public torch::data::BatchDataset<Pictures, torch::data::Example<>> {
  public:
   Pictures(torch::Tensor pixels, torch::Tensor digits)
@@ -32,13 +32,13 @@ struct Split {
   Pictures test;
 };
 
-/// Reads the files of MNIST and its kin (train-images-idx3-ubyte and so on, gzipped or not) from
-/// `directory`; of a directory with the t10k files only, a sixth is kept for the test. Without a
-/// directory: `count` handwritten-looking digits drawn by code.
+/// Reads files in MNIST's format (train-images-idx3-ubyte and so on, gzipped or not) from
+/// `directory`. If it has only the t10k files, a sixth of these is the test set. If `directory` is
+/// empty, draws `count` digits that look handwritten.
 Split load_pictures(const std::string& directory, std::int64_t count);
 
-/// The bytes of the text in `file`, one element each; without a file, simple English sentences made
-/// by a grammar.
+/// The text in `file` as a tensor with one element for each byte. If `file` is empty, simple
+/// English sentences made by a grammar.
 torch::Tensor load_text(const std::string& file);
 
 }  // namespace examples

@@ -1,13 +1,13 @@
 // Distributed data parallel: two or more processes train one network, each on its own share of the
-// digits, and average their gradients over c10d (gloo here; with GPUs NCCL in its place):
+// digits, and average their gradients over c10d (with gloo here; with NCCL on GPUs):
 //
 //   for rank in 0 1; do
 //     RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 ddp --flor ddp &
 //   done; wait
-//   flor replay ddp --workers 1               (starts both ranks, as often as it needs them)
-//   flor replay ddp --rank 0                  (one alone: nothing that is executed needs the other)
+//   flor replay ddp --workers 1               (each worker starts both ranks)
+//   flor replay ddp --rank 0                  (rank 0 alone, if it needs no other rank)
 //
-// Run as it is, without RANK and WORLD_SIZE, it trains in one process.
+// Without RANK and WORLD_SIZE it trains in a single process.
 #include "data.h"
 #include "meeting.h"
 
@@ -27,8 +27,8 @@ std::string variable(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-/// The processes that train together, as the launcher numbers them. They meet when they first have
-/// to: a replay that only skips the training needs no other rank.
+/// The processes that train together, with the numbers that the launcher gave them. They connect
+/// when they first exchange something, so a replay that skips the training needs no other rank.
 class Ranks {
  public:
   const int rank = std::stoi(variable("RANK", "0"));
@@ -50,7 +50,7 @@ class Ranks {
   }
 
  private:
-  /// A rank that died is noticed after a minute at the latest; the group can then be resumed.
+  /// Connects the ranks. A rank that dies is noticed within a minute, and the group can be resumed.
   void meet() {
     group_ = examples::meet({.rank = rank,
                              .world = world,
@@ -86,10 +86,10 @@ int main(int argc, char** argv) {
 
   const auto epochs = flor::arg("epochs", 4);
   const int seed = flor::arg("seed", 1);
-  torch::manual_seed(seed);  // the same network in all ranks
+  torch::manual_seed(seed);  // the same initial network in all ranks
   auto net = make_net(flor::arg("hidden", 128));
   torch::optim::Adam optimizer(net->parameters(), flor::arg("lr", 1e-3));
-  torch::manual_seed(seed + ranks.rank);  // other dropout masks in each
+  torch::manual_seed(seed + ranks.rank);  // different dropout masks in each rank
   // Shares of equal size, so that all ranks have equally many batches.
   torch::data::samplers::DistributedRandomSampler sampler(
       train.size().value(), static_cast<std::size_t>(ranks.world),
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
 
   for (int epoch : flor::loop("epoch", epochs)) {
     net->train();
-    sampler.set_epoch(static_cast<std::size_t>(epoch));  // its order is a function of the epoch
+    sampler.set_epoch(static_cast<std::size_t>(epoch));  // the order of the pictures depends on it
     const auto loader = torch::data::make_data_loader(train, sampler, batch_size);
     for (const auto& batch : flor::loop("train", *loader)) {
       optimizer.zero_grad();

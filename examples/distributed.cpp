@@ -1,11 +1,11 @@
-// Several processes train one network, save it together, and go on with any number of processes:
+// Several processes train one network, save it together, and continue with any number of processes:
 //
 //   for rank in 0 1; do
 //     RANK=$rank WORLD_SIZE=2 MASTER_PORT=29501 ./distributed --out out --flor distributed &
 //   done; wait
 //
-// Kill them, and start again with two, one or four: every picture is still used once an epoch. The
-// checkpoint in `out` belongs to all ranks; what each of them logs is a run of its own.
+// Kill them, and start one, two or four again: every picture is still used exactly once in each
+// epoch. The checkpoint in `out` is shared by all ranks; each rank records a run of its own.
 #include "data.h"
 #include "meeting.h"
 

@@ -1,7 +1,7 @@
-// A first program with Flor: a small network that learns to read digits. Record it, change your
-// mind about what you want to know, replay:
+// A first program with Flor: a small network learns to read digits. Record a training; then ask for
+// something that it did not log, and replay it:
 //
-//   linear --flor linear                   (train, recorded)
+//   linear --flor linear                   (train and record)
 //   linear --replay_flor                   (after adding a log statement and rebuilding)
 //
 // `--data DIR` trains on the files of MNIST; without it, digits are drawn by code.
@@ -10,7 +10,7 @@
 #include <flor/flor.h>
 #include <flor/torch.h>
 
-// The parts of <torch/torch.h> that it needs, which compile in two thirds of the time of all of it.
+// These parts of <torch/torch.h> suffice here, and compile in two thirds of its time.
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
@@ -28,7 +28,7 @@ torch::nn::Sequential make_net(int hidden) {
                                torch::nn::Dropout(0.2), torch::nn::Linear(hidden, 10));
 }
 
-/// The digit that the network takes each picture for.
+/// For each picture, the digit that the network recognizes in it.
 torch::Tensor predict(torch::nn::Sequential& net, const torch::Tensor& images) {
   const torch::NoGradGuard no_grad;
   net->eval();

@@ -1,8 +1,8 @@
-// Judges the checkpoints of `linear` on its test set, while it trains or afterwards:
+// An evaluator: measures checkpoints of `linear` on its test set, while it trains or afterwards:
 //
 //   flor watch --experiment linear --as pt --evaluator liblinear_judge.so:test_set
 //
-// LINEAR_PICTURES and LINEAR_DATA say what it was trained on, as its pictures=N and --data do.
+// Set LINEAR_PICTURES and LINEAR_DATA to the training's values of pictures= and --data.
 #include "data.h"
 
 #include <flor/plugin/evaluator.h>
@@ -36,7 +36,7 @@ State load(const std::string& path) {
   return torch::pickle_load(bytes).toGenericDict();
 }
 
-/// A layer of the network; as `linear` makes it, the layers 1, 4 and 7 have weights.
+/// Applies one linear layer. In the network of `linear` the layers 1, 4 and 7 have weights.
 torch::Tensor apply(const State& state, const std::string& layer, const torch::Tensor& input) {
   const auto weight = state.at(layer + ".weight").toTensor();
   return torch::nn::functional::linear(input, weight, state.at(layer + ".bias").toTensor());
@@ -49,7 +49,7 @@ flor_evaluator test_set;
 
 const char* test_set(const char* path) {
   const torch::NoGradGuard no_grad;
-  const examples::Pictures& test = test_pictures();  // read once, by each worker
+  const examples::Pictures& test = test_pictures();  // each worker reads them once
   const State state = load(path);
   const auto first = apply(state, "1", test.images.flatten(1)).relu();
   const auto scores = apply(state, "7", apply(state, "4", first).relu());

@@ -1,4 +1,4 @@
-// How the processes that train together meet, with c10d and gloo of whatever libtorch there is.
+// Connects processes that train together (ranks), by c10d and gloo of any version of libtorch.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -13,20 +13,20 @@ namespace examples {
 
 struct Meeting {
   int rank = 0, world = 1;
-  int port = 29500;                ///< rank 0 listens on it
-  std::string host = "127.0.0.1";  ///< of rank 0
-  std::string own = "127.0.0.1";   ///< where this process listens for the other ranks
+  int port = 29500;                ///< of rank 0, which listens on it
+  std::string host = "127.0.0.1";  ///< address of rank 0
+  std::string own = "127.0.0.1";   ///< address on which this process listens for other ranks
   std::chrono::seconds patience{60};
 };
 
-/// libuv carries the messages of newer ones unless they are told otherwise, but not all of them are
-/// built with it.
+/// Disables libuv, which newer versions of c10d use unless told otherwise, although not every build
+/// has it.
 template <typename Options>
 void leave_libuv_out(Options& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
-/// Waits for all ranks. Throws what c10d throws if they do not come in time.
+/// Returns the group of all ranks. Throws an error of c10d if some do not come within `patience`.
 inline c10::intrusive_ptr<c10d::ProcessGroupGloo> meet(const Meeting& meeting) {
   c10d::TCPStoreOptions where;
   where.port = static_cast<std::uint16_t>(meeting.port);

@@ -2,8 +2,8 @@
 //
 //   resume --flor resume --flor_resume auto --flor_every_steps 50
 //
-// Each start goes on where the record ends, in the middle of an epoch if need be. The sampler knows
-// which pictures have been used; `flor audit` counts them in the record.
+// Each start continues where the recorded run ends, even in the middle of an epoch. The sampler
+// keeps track of the pictures that have been used; `flor audit` counts them in the record.
 #include "data.h"
 
 #include <flor/data/samplers.h>

@@ -1,7 +1,7 @@
 // A first program with Flor, without libtorch: a small network learns on which of three spiral arms
 // a point lies. It compiles in seconds and trains in seconds; docs/tutorial.md walks through it.
 //
-//   spirals --flor spirals                 (train, recorded)
+//   spirals --flor spirals                 (train and record)
 //   spirals --replay_flor                  (after adding a log statement and rebuilding)
 #include <flor/flor.h>
 
@@ -31,14 +31,14 @@ std::vector<Point> draw_points(std::size_t count, double noise, std::mt19937_64&
   return points;
 }
 
-// The network: each of its neurons sees x and y and has a bias, and gives each arm a score.
+// The network: a neuron has weights for x and y, a bias, and a weight for the score of each arm.
 constexpr std::size_t per_neuron = 3 + arms;
 
 double activity(const double* neuron, const Point& point) {
   return std::tanh(neuron[0] * point.x + neuron[1] * point.y + neuron[2]);
 }
 
-/// How likely the point lies on each arm.
+/// The probability of each arm, as the network sees it.
 std::array<double, arms> look(const std::vector<double>& net, const Point& point) {
   std::array<double, arms> likely{};
   for (std::size_t i = 0; i < net.size(); i += per_neuron) {
@@ -51,7 +51,7 @@ std::array<double, arms> look(const std::vector<double>& net, const Point& point
   return likely;
 }
 
-/// The arm that the network takes the point to lie on.
+/// The arm that the network finds most probable.
 std::size_t predict(const std::vector<double>& net, const Point& point) {
   const std::array<double, arms> likely = look(net, point);
   std::size_t best = 0;
@@ -61,7 +61,7 @@ std::size_t predict(const std::vector<double>& net, const Point& point) {
   return best;
 }
 
-/// A step of stochastic gradient descent; returns the loss at this point.
+/// Makes a step of stochastic gradient descent. Returns the loss at this point.
 double learn(std::vector<double>& net, const Point& point, double lr) {
   const std::array<double, arms> likely = look(net, point);
   for (std::size_t i = 0; i < net.size(); i += per_neuron) {

@@ -1,6 +1,6 @@
-// A plug-in: how large the weights of each layer were at the end of every epoch, asked of runs
-// whose program never logged it. Works with every program that registers its model as
-// flor::checkpoints does unless told otherwise.
+// A plug-in that logs the norm of each layer's weights after every epoch, for runs whose program
+// did not log it. Works with every program that registers its model under the name that
+// flor::checkpoints gives by default, "model".
 //
 //   flor replay linear --plugin ./libweight_norms.so
 //   flor query 'norm 1.weight' --run linear

@@ -39,7 +39,7 @@ class Result:
         with open(directory / "stderr", "w+") as errors:
             process = subprocess.Popen(command, cwd=directory, env=os.environ | environment,
                                        stdout=subprocess.PIPE, stderr=errors,
-                                       encoding="latin-1")  # charlm writes any byte
+                                       encoding="latin-1")  # charlm may print any byte
             epoch = None
             for line in process.stdout:
                 found = re.match(r'(?:epoch |\{"epoch": )(\d+)', line)
@@ -47,7 +47,7 @@ class Result:
                     epoch = int(found[1])
                     self.printed[epoch] = time.time()
                     self.epochs[epoch] = line
-                    epoch = None if line.startswith("{") else epoch  # what follows is not ours
+                    epoch = None if line.startswith("{") else epoch  # one line of JSON is the whole epoch
                 elif epoch is not None:
                     self.epochs[epoch] += line
             _, status, used = os.wait4(process.pid, 0)
@@ -93,7 +93,7 @@ class Original:
         return self.recorded
 
     def stored_epochs(self):
-        return len(list(self.store.rglob("*.pkl"))) // 2  # the model, the optimizer
+        return len(list(self.store.rglob("*.pkl"))) // 2  # two files: the model and the optimizer
 
     def stored(self):
         return size_of(self.store)
@@ -103,7 +103,7 @@ class Original:
                             False)
 
     def half(self, *flags):
-        count = len(self.recorded.epochs)  # the first half is the larger one
+        count = len(self.recorded.epochs)  # if their number is odd, the first half is the larger one
         return self.checked(self.run("--replay_flor", "2/2", *flags),
                             range((count + 1) // 2, count), True)
 
@@ -195,7 +195,7 @@ class Series:
 
     def __init__(self, system, alone):
         self.system = system
-        self.alone = alone  # shared by systems that train with the same program
+        self.alone = alone  # shared by the systems whose training is the same program
         self.recorded = []
 
     def record(self):

@@ -33,7 +33,7 @@ net = nn.Sequential(
     nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(0.2), nn.Linear(hidden, 10))
 optimizer = torch.optim.Adam(net.parameters(), lr=args["lr"])
 train = TensorDataset(images, labels)
-# Whole batches are taken from the data at once, as the C++ program does it.
+# Takes whole batches from the data at once, as the C++ program does.
 loader = DataLoader(train, sampler=BatchSampler(RandomSampler(train), args["batch"], False),
                     batch_size=None)
 training.checkpoints(net, optimizer)

@@ -1,4 +1,4 @@
-// The program around the subcommands.
+// Parses the command line, runs the subcommand, and reports errors.
 #include "app.h"
 
 #include "commands/commands.h"
@@ -45,7 +45,7 @@ struct Entry {
   }
 };
 
-/// Commands by the need that they serve, as help shows them: the folders of cli/src/commands.
+/// Commands grouped by purpose, as the help shows them. Each group is a folder of cli/src/commands.
 struct Group {
   std::string_view title;
   std::vector<std::unique_ptr<Command> (*)()> makers;
@@ -66,7 +66,7 @@ std::vector<Group> groups() {
           {"Check the installation and the store", {make_doctor, make_fsck, make_config}}};
 }
 
-/// Commands of earlier versions, and the words that do their work now.
+/// Commands that earlier versions had, each with a sentence on what replaces it.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFormerCommands{
     {{"shutdown", "flor watch --stop ends the watches"},
      {"merge", "git merge --squash COMMIT takes a version over, and flor log NAME lists them"}}};
@@ -99,7 +99,7 @@ A letter means the same in every command.
   flor COMMAND --help           more, with examples
 )";
 
-/// Those that kGlobalHelp lists.
+/// The options that kGlobalHelp lists.
 std::vector<Syntax::Entry> global_entries() {
   std::vector<Syntax::Entry> entries;
   std::string_view text = kGlobalHelp;
@@ -120,7 +120,7 @@ class Application {
  public:
   Application();
   int run(int argc, char** argv, Output& out);
-  /// The commands as texts.
+  /// Describes all commands as texts.
   Pages pages() const;
 
  private:
@@ -144,8 +144,8 @@ class Application {
 
 Application::Application() {
   app_.name("flor");
-  // Global options may follow the command; what follows it is never a second command, so that an
-  // experiment may be called "show".
+  // Global options may follow the command. A word that follows the command is never a second
+  // command, so that an experiment may be called "show".
   app_.fallthrough();
   app_.require_subcommand(0, 1);
   app_.add_option("--home", options_.home);
@@ -195,7 +195,7 @@ const Entry* Application::entry_of(std::string_view word) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
-/// The place of the first operand, which names the command; the end if there is none.
+/// The index of the first operand, which names the command; words.size() if there is none.
 std::size_t command_place(std::span<const std::string_view> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--") break;
@@ -275,7 +275,7 @@ Pages Application::pages() const {
   return pages;
 }
 
-/// Throws UsageError, in words of our own, for all that the parser would refuse.
+/// Throws UsageError, with a message better than CLI11's, for everything that CLI11 would refuse.
 Asked Application::check(std::span<const std::string_view> words) const {
   const std::vector<Syntax::Entry> global = global_entries();
   const std::size_t place = command_place(words);
@@ -296,7 +296,8 @@ Asked Application::check(std::span<const std::string_view> words) const {
   unknown_command(word);
 }
 
-/// The command, unless something else is asked for.
+/// Parses the words into the variables of the command. Returns whether the user asked for help or
+/// the version instead.
 Asked Application::parse(int argc, char** argv) {
   std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
   const std::size_t place = command_place(words);
@@ -319,7 +320,7 @@ Asked Application::parse(int argc, char** argv) {
   return help_->parsed() ? Asked::help : Asked::work;
 }
 
-/// Fills in from the settings the options that were not given.
+/// Takes the options that were not given from the settings (environment and files).
 void Application::apply_settings() {
   const bool colored = app_.get_option("--color")->count() > 0;
   set_current_settings(store::Settings::read(
@@ -343,7 +344,8 @@ int Application::run(int argc, char** argv, Output& out) {
   throw UsageError("no command given: 'flor help' lists them");
 }
 
-/// `flor complete WORDS...`, for shells; `flor __manual DIR`, for the build. Neither is listed.
+/// Runs a command that the help does not list: `flor complete WORDS...`, called by shells, or `flor
+/// __manual DIR`, called by the build. Returns nullopt for other words.
 std::optional<int> run_hidden(std::span<char*> words, Output& out) {
   if (words.empty()) return std::nullopt;
   const std::string_view name = words[0];
@@ -360,8 +362,8 @@ std::optional<int> run_hidden(std::span<char*> words, Output& out) {
   return std::nullopt;
 }
 
-/// As many as the system lets this process open: a change of a group of ranks writes a journal for
-/// each.
+/// Raises the limit of open files as far as the system allows: changing a group of ranks writes a
+/// journal for each rank.
 void allow_many_files() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -379,7 +381,7 @@ int report(std::string_view what, ExitStatus status) {
 Pages command_pages() { return Application().pages(); }
 
 int run(int argc, char** argv) {
-  // A reader that left (`flor list | head -1`) shows as EPIPE, not as a death.
+  // A closed pipe (`flor list | head -1`) must cause EPIPE, not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   allow_many_files();
   if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);

@@ -1,14 +1,15 @@
-// The program around the subcommands: global options, help, errors and exit statuses.
+// The program around the subcommands: global options, help, error messages, exit statuses.
 #pragma once
 
 #include "shell/pages.h"
 
 namespace flor::cli {
 
-/// The whole of `flor`: parses, runs one command, and returns the exit status (docs/cli.md).
+/// The whole of `flor`: parses the command line, runs one subcommand, and returns the exit status
+/// (docs/cli.md).
 int run(int argc, char** argv);
 
-/// Every command with its operands and options, as texts, in the order of help.
+/// Describes every subcommand with its operands and options, in the order of the help.
 Pages command_pages();
 
 }  // namespace flor::cli

@@ -17,18 +17,18 @@
 namespace flor::cli {
 namespace {
 
-/// Runs that are offered by their ids: users look for recent ones.
+/// At most so many runs are offered by their keys, and looked at: users look for recent runs.
 constexpr std::size_t kRunsShown = 20, kRunsLookedAt = 2000;
 
-/// The command line up to the cursor.
+/// The command line up to the cursor, as far as it was parsed.
 struct Line {
   const CommandPage* command = nullptr;
   std::string home;
-  std::vector<std::string> operands;  ///< before the cursor
+  std::vector<std::string> operands;  ///< the operands before the cursor
   std::optional<OptionForm> option;   ///< the option whose value is being written
-  std::string beginning;              ///< of the word at the cursor
-  std::string attached;               ///< "--run=" where the value is part of that word
-  bool only_operands = false;         ///< after "--"
+  std::string beginning;              ///< beginning of the word at the cursor
+  std::string attached;               ///< "--run=" if the value is in the same word as the option
+  bool only_operands = false;         ///< after "--": no word is an option
 };
 
 const Syntax::Entry* find_option(const std::vector<Syntax::Entry>& entries, std::string_view name) {
@@ -117,7 +117,7 @@ class Completer {
   void commands() {
     for (const CommandPage& page : pages_.commands) {
       offer(page.name, page.summary);
-      // Aliases are offered only once their beginning is typed.
+      // An alias is offered only when its beginning has been typed.
       for (const std::string& alias : page.aliases) {
         if (!line_.beginning.empty()) offer(alias, page.summary);
       }
@@ -129,7 +129,7 @@ class Completer {
     for (const Syntax::Entry& entry : entries) {
       if (entry.operand) continue;
       for (const std::string& name : option_form(entry).names) {
-        // Short names are offered only once one is typed.
+        // A short name is offered only when a letter has been typed.
         if (name.starts_with("--") || line_.beginning.size() > 1) offer(name, entry.help);
       }
     }
@@ -142,7 +142,7 @@ class Completer {
       if (entry.operand) kinds.push_back(entry.left);
     }
     if (kinds.empty()) return;
-    // The last operand may be repeated.
+    // The last operand may be given several times.
     value(kinds[std::min(line_.operands.size(), kinds.size() - 1)]);
   }
 
@@ -177,7 +177,7 @@ class Completer {
     return line_.option &&
            std::ranges::find(line_.option->names, name) != line_.option->names.end();
   }
-  /// Whether a name is that of something other than an experiment.
+  /// Whether the word at the cursor is a name, but not of an experiment.
   bool is_other_name() const { return line_.option && !is_option("--experiment"); }
 
   // Names in the store
@@ -188,7 +188,8 @@ class Completer {
       opened_ = true;
       try {
         store_ = store::Store::open(store::home_directory(line_.home), store::OpenMode::read_only);
-      } catch (const std::exception&) {  // offer nothing, rather than an error in the prompt
+      } catch (const std::exception&) {  // without a store there is nothing to offer; an error
+                                         // would disturb the prompt
       }
     }
     return store_ ? &store_->catalog() : nullptr;
@@ -220,7 +221,7 @@ class Completer {
   void earlier_runs(const std::string& experiment) {
     std::size_t number = 0;
     std::vector<store::Run> runs = catalog()->runs(experiment, kRunsLookedAt);
-    detail::leave_out_fetched(runs);  // the name does not mean them
+    detail::leave_out_fetched(runs);  // the experiment's name does not mean fetched runs
     if (runs.size() > kRunsShown) runs.resize(kRunsShown);
     for (const store::Run& run : runs) {
       offer(fmt::format("{}~{}", experiment, number++), description(run));
@@ -232,7 +233,7 @@ class Completer {
   }
   static std::string ago(std::int64_t then) { return relative(then, now_us()); }
 
-  /// The run that the line already names, or the default run if it names none.
+  /// The run that an earlier operand names; without one, the default run.
   std::optional<store::Run> run_of_line() {
     if (!catalog()) return std::nullopt;
     try {
@@ -261,7 +262,7 @@ class Completer {
     for (const auto& argument : catalog()->arguments(run->id)) offer(argument.name, "argument");
   }
   std::optional<store::Run> run_of_line_or_latest() {
-    // Operands of `flor query` are metrics.
+    // Only the operand of `flor list` names runs here; those of `flor query` are metrics.
     const bool named = !line_.operands.empty() && line_.command->name == "list";
     if (named) return run_of_line();
     const auto operands = std::exchange(line_.operands, {});

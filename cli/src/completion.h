@@ -1,4 +1,4 @@
-// Completes words of the command line for a shell, when Tab is pressed.
+// Completes words of the command line when the user presses Tab in a shell.
 #pragma once
 
 #include "shell/pages.h"
@@ -16,16 +16,17 @@ struct Completion {
 
 struct Completions {
   std::vector<Completion> words;
-  enum class Paths { none, files, directories } paths = Paths::none;  ///< the shell adds those
+  enum class Paths { none, files, directories } paths = Paths::none;  ///< file names that the shell
+                                                                      ///< adds by itself
 };
 
-/// The words that could replace the last of `words`, which follow "flor"; it may be empty or the
-/// beginning of a word. Reads the store for names of runs, experiments, metrics or loops; a store
-/// that is missing or cannot be read has none.
+/// The words that could replace the last of `words`, which are those after "flor"; the last one may
+/// be empty or incomplete. Reads names of runs, experiments, metrics and loops from the store; a
+/// store that is missing or unreadable gives no names.
 Completions complete(const Pages& pages, const std::vector<std::string>& words);
 
-/// One line for each word, with its description after a tab; ":files" or ":directories" as the last
-/// line.
+/// Prints one line for each word, with its description after a tab. The last line is ":files" or
+/// ":directories" if the shell is to add paths.
 std::string print(const Completions& completions);
 
 }  // namespace flor::cli

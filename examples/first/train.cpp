@@ -1,4 +1,4 @@
-// The smallest training with Flor, without libtorch: a line is fitted to points. It compiles in seconds.
+// The smallest training with Flor, without libtorch: fits a line to points. Compiles in seconds.
 #include <flor/flor.h>
 
 #include <cstdio>

@@ -33,7 +33,7 @@ class _Slot:
     name = kind = "rng"
 
     def __init__(self):
-        self.recorded = None  # what the last restored checkpoint has: a library that came in later is no difference
+        self.recorded = None  # names in the checkpoint restored last; libraries loaded since then add none
 
     def save(self, writer):
         torch = _memory.torch()

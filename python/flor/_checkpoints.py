@@ -46,9 +46,9 @@ class Checkpoint(NamedTuple):
     """A stored checkpoint of a run."""
 
     run: str                #: key of the run
-    epoch: int              #: the state after this epoch; -1 of a saved one
-    name: str               #: of a saved one
-    score: Optional[float]  #: by the strategy; of one just saved always None
+    epoch: int              #: the checkpoint has the state after this epoch; -1 for a saved checkpoint
+    name: str               #: name of a saved checkpoint, else empty
+    score: Optional[float]  #: by the strategy; None for a checkpoint that was just saved
     address: str            #: "0123456789abcdef@12", as `flor export` and `flor show` take it
 
 

@@ -18,9 +18,9 @@ from . import _engine, _memory
 Error = _engine.Error
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-# The first element of each reference.
+# The kinds of references: the first element of each.
 _VALUE, _TUPLE, _FROZENSET, _SCALAR, _GLOBAL, _TORCH, _METHOD, _NODE = range(8)
-# Modules whose classes a restore may make, beside those of the program itself.
+# Modules whose classes a restore may instantiate, besides the program's own.
 _MODULES = {"builtins", "collections", "copyreg", "datetime", "decimal", "enum", "fractions", "functools", "numpy",
             "pathlib", "random", "torch", "types", "uuid", "flor", "__main__"}
 _BUILTINS = {"bytearray", "complex", "dict", "frozenset", "list", "object", "range", "set", "slice", "tuple", "bool",
@@ -89,7 +89,7 @@ def _is_plain_instance(thing):
             and not hasattr(kind, "__setstate__") and not hasattr(kind, "__getnewargs__")
             and not hasattr(kind, "__getnewargs_ex__") and hasattr(thing, "__dict__")
             and not any("__slots__" in base.__dict__ for base in kind.__mro__)
-            and kind.__basicsize__ <= _Empty.__basicsize__  # nothing of it is out of Python's sight
+            and kind.__basicsize__ <= _Empty.__basicsize__  # no part of its memory is hidden from Python
             and not isinstance(thing, (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset,
                                        type, types.ModuleType, BaseException)))
 
@@ -105,8 +105,8 @@ class Encoder:
         self.writer = writer
         self.root_stays = root_stays
         self.nodes = []
-        self.numbers = {}  # by id
-        self.held = []     # so that no id is used twice
+        self.numbers = {}  # by id of the object
+        self.held = []     # keeps the objects alive, so that no id is used twice
         self.names = set()
         self.tensors = 0
 
@@ -284,7 +284,7 @@ class Decoder:
         self.reader = reader
         self.root_stays = root_stays
         self.made = {}
-        self.claimed = {}  # by id: the number of the recorded object that the present one has become
+        self.claimed = {}  # by id of a present object: the number of the recorded object that it stands for
 
     def read(self, present):
         root, self.nodes = marshal.loads(self.reader.bytes(".layout"))

@@ -9,13 +9,13 @@ from . import _engine
 
 Error = _engine.Error
 
-# The numbers of store::ElementType.
+# The numbers of store::ElementType, by the names of torch and NumPy.
 _BYTES = 0
 _TYPES = {
     "bool": 1, "uint8": 2, "int8": 3, "int16": 4, "int32": 5, "int64": 6, "float16": 7,
     "bfloat16": 8, "float32": 9, "float64": 10, "complex64": 11, "complex128": 12,
 }
-# Elements that the store has no name for are kept as integers of their size.
+# Element types that the store has no number for are stored as integers of the same size.
 _OF_SIZE = {1: 2, 2: 4, 4: 5, 8: 6}
 
 
@@ -132,7 +132,7 @@ class Tensors:
         shape, size = list(tensor.shape), tensor.numel() * tensor.element_size()
         if size == 0 or (Tensors.plain(tensor) and not staged):
             reader.tensor_into(name, code, shape, tensor.data_ptr(), size, tensor)
-            tensor.detach().reshape(-1)[:0].zero_()  # a write, as far as autograd is concerned
+            tensor.detach().reshape(-1)[:0].zero_()  # makes autograd see that the tensor was written
         else:
             reader.tensor_through(name, code, shape, size, lambda address: Tensors.copy(tensor, address, size))
 
@@ -142,7 +142,7 @@ class Tensors:
         source = torch().frombuffer(memory, dtype=tensor.dtype).view(tensor.shape)
         target = tensor.detach()
         for dimension, stride in enumerate(target.stride()):
-            if stride == 0 and target.shape[dimension] > 1:  # all elements are in one place
+            if stride == 0 and target.shape[dimension] > 1:  # a broadcast dimension: all its elements share one address
                 target, source = target.narrow(dimension, 0, 1), source.narrow(dimension, 0, 1)
         with torch().no_grad():
             target.copy_(source)
@@ -175,7 +175,7 @@ class Arrays:
         low += sum((size - 1) * stride for size, stride in zip(array.shape, array.strides) if stride < 0)
         reach = array.itemsize + sum((size - 1) * abs(stride) for size, stride in zip(array.shape, array.strides))
         if not start <= low or low + reach > start + owner.nbytes:
-            start = low  # the memory is not the owner's alone
+            start = low  # the memory does not belong to `owner`
         shape = ",".join(str(size) for size in array.shape)
         writer.place(name, f"{array.dtype.str}[{shape}]", start, max(owner.nbytes, reach), low - start, reach,
                      list(array.strides), firmness, array)

@@ -24,7 +24,7 @@ def _command() -> str:
 
 
 def _ask(*words: str) -> str:
-    environment = dict(os.environ, FLOR_HOME=str(_engine.home()))  # that of --flor_home
+    environment = dict(os.environ, FLOR_HOME=str(_engine.home()))  # the home that --flor_home may have set
     answer = subprocess.run([_command(), *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True)
     if answer.returncode != 0:
@@ -98,7 +98,7 @@ def _read_safetensors(file: pathlib.Path) -> Dict[str, Any]:
     tensors: Dict[str, Any] = {}
     for name, item in header.items():
         if name == "__metadata__" or name.startswith("@") or name.startswith(".") or "/." in name:
-            continue  # what Flor adds by itself
+            continue  # an item that Flor adds to checkpoints
         begin, end = item["data_offsets"]
         part = content[8 + size + begin:8 + size + end]
         kind = _NAMES[item["dtype"]]

@@ -47,7 +47,7 @@ class Session:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        pass  # the end of the process knows how the program ended
+        pass  # the session ends with the process, whose end shows how the program ended
 
 
 def _is_flor_flag(word: str) -> bool:
@@ -99,7 +99,7 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
     before = _host().words_before(list(sys.argv[1:]))
     given = _flags(record, replay, resume, fork, run, every, epsilon, git, home, probe, kwargs)
     by_flag = any(_is_flor_flag(word) for word in own) or not given
-    by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # `flor replay` says what is to be done
+    by_flag = by_flag or "FLOR_WORKER_FD" in os.environ  # started by `flor replay`, which passes its orders in flags
     words = [*before, *own] if by_flag else [*before, *given, *own]
     records = any(word.startswith("--flor") for word in words) and not any(word.startswith("--replay") for word in words)
     let = records and _let_flor_see_ctrl_c()

@@ -173,9 +173,9 @@ class Optimizer(_graph.Specialist):
         base = torch.optim.Optimizer
         return type(thing).load_state_dict is base.load_state_dict and type(thing).state_dict is base.state_dict
 
-    # By these schedules of learning rates tell whether a step was taken before theirs.
+    # Attributes by which learning rate schedulers tell whether a step was taken before theirs; stored apart from the others.
     COUNTS = ("_step_count", "_opt_called")
-    # Of torch itself; all others are those of a class of the program.
+    # Attributes that torch's own optimizers have; any other belongs to the program's class.
     INTERNAL = ("defaults", "state", "param_groups", "step", "_params", "_numel_cache")
 
     @classmethod
@@ -284,7 +284,7 @@ class Stated(_graph.Specialist):
     @staticmethod
     def write(encoder, thing, path):
         state = thing.state_dict()
-        if isinstance(state, dict):  # a schedule that refers to itself still does after a restore
+        if isinstance(state, dict):  # a scheduler's references to itself stay valid in a restore
             state = {name: value for name, value in state.items() if not isinstance(value, weakref.ReferenceType)}
         encoder.held.append(state)
         before = encoder.tensors
@@ -299,7 +299,7 @@ class Stated(_graph.Specialist):
         reference = marshal.loads(decoder.reader.bytes(_beside(path, "state")))
         state = decoder.thing(reference, None)
         filled = _beside(path, "filled")
-        if decoder.reader.has(filled):  # after the tensors, which are filled at the end of the restore
+        if decoder.reader.has(filled):  # last: tensors are filled at the end of the restore
             decoder.reader.tensor_through(filled, 2, [1], 1, lambda _: thing.load_state_dict(state))
         else:
             thing.load_state_dict(state)
@@ -357,7 +357,7 @@ def bind(frame, name, thing):
     variables = frame.f_locals
     variables[name] = thing
     if variables is not frame.f_globals and isinstance(variables, dict):
-        # Up to Python 3.12 the dict is a copy, which this writes back.
+        # Up to Python 3.12 f_locals is a copy of the variables, which this call writes back.
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 

@@ -1,4 +1,5 @@
-// The module flor._engine: Flor's core for Python. What users call is in the Python files of flor/.
+// The module flor._engine: Flor's engine for Python. Users call the Python files in flor/, which
+// call it.
 #include "errors.h"
 #include "gil.h"
 #include "host.h"
@@ -26,14 +27,14 @@
 namespace flor::python {
 namespace {
 
-/// Never destroyed: at exit the session ends with the status of the process, which its destructor
-/// could not know.
+/// Never destroyed: at exit the session is ended with the exit status of the process, which a
+/// destructor would not know.
 std::optional<Session>& session() {
   static auto* const open = new std::optional<Session>;
   return *open;
 }
 
-/// Opens the session that the words ask for, and returns those that are not Flor's.
+/// Opens the session that the words ask for. Returns the words that are not Flor's.
 std::vector<std::string> open(std::vector<std::string> words, const std::string& script) {
   static auto* const file = new std::string;
   *file = script;
@@ -44,7 +45,7 @@ std::vector<std::string> open(std::vector<std::string> words, const std::string&
   {
     const py::gil_scoped_release released;
     Session opened = detail::open_session(argc, argv.data(), file->c_str());
-    // The session before has ended, or none could be opened.
+    // A session before has ended, or none could be opened.
     session().emplace(std::move(opened));
   }
   return {argv.begin(), argv.begin() + argc};
@@ -113,7 +114,8 @@ void bind_session(py::module_& module) {
     for (detail::Slot& slot : slots) slot.overlapping = overlapping;
     return detail::add_slots(std::move(slots));
   });
-  // Registered before flor.init, it would be lost without a word: a session refuses to begin then.
+  // Counts state registered before flor.init, which would silently be lost: the session then
+  // refuses to begin.
   module.def("note_early", [](std::size_t count) {
     static_cast<void>(detail::add_slots(std::vector<detail::Slot>(count)));
   });

@@ -11,7 +11,7 @@ struct Classes {
   py::object error, usage, not_found, damaged, busy;
 };
 
-/// Never destroyed, since Python ends before static objects do.
+/// Never destroyed, because Python ends before static objects are destroyed.
 Classes& classes() {
   static auto* const known = new Classes;
   return *known;

@@ -1,4 +1,4 @@
-// Flor's errors as exceptions of Python: one class each, with the exit status that it stands for.
+// Flor's errors as Python exceptions: one class for each exit status.
 #pragma once
 
 #include "gil.h"
@@ -7,10 +7,10 @@
 
 namespace flor::python {
 
-/// Adds Error and the classes derived from it.
+/// Adds Error and its derived classes to the module.
 void bind_errors(py::module_& module);
 
-/// Sets Python's error indicator. Any exception; one of Python's own is restored.
+/// Sets Python's error indicator for any C++ exception; an exception of Python itself is restored.
 void raise_in_python(std::exception_ptr thrown);
 
 }  // namespace flor::python

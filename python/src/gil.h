@@ -1,5 +1,5 @@
-// Python objects in the hands of the engine: held by threads that do not have the interpreter's
-// lock, called with it, and never touched after the interpreter has ended.
+// Python objects held by the engine: its threads hold them without the interpreter's lock (GIL),
+// call them with it, and never touch them after the interpreter has ended.
 #pragma once
 
 #include <flor/store/error.h>
@@ -16,7 +16,7 @@ namespace py = pybind11;
 
 inline bool interpreter_lives() { return Py_IsInitialized() != 0; }
 
-/// A reference that any thread may drop.
+/// A reference that any thread may release.
 inline std::shared_ptr<void> hold(py::object object) {
   return {object.release().ptr(), [](void* held) {
             if (!interpreter_lives()) return;
@@ -29,10 +29,11 @@ inline py::object held_by(const std::shared_ptr<void>& reference) {
   return py::reinterpret_borrow<py::object>(static_cast<PyObject*>(reference.get()));
 }
 
-/// An exception of Python as one line: the message of Flor's own, else with its type.
+/// A Python exception as one line: an error of Flor by its message, any other with its type.
 std::string one_line(py::error_already_set& error);
 
-/// Calls into Python from the engine, which knows its own exceptions alone.
+/// Calls a Python function from the engine. Throws Error if it raises, because the engine knows
+/// only its own exceptions.
 template <typename Result, typename... Arguments>
 Result call(const std::shared_ptr<void>& function, Arguments&&... arguments) {
   if (!interpreter_lives()) throw Error("Python has ended");

@@ -28,7 +28,7 @@ std::vector<TouchedLoop> touched_loops(const py::object& rows) {
   return touched;
 }
 
-/// The answers of flor/_sources, which reads Python's syntax trees.
+/// Answers which loops a change concerns, by flor/_sources, which reads Python's syntax trees.
 class PythonConcerns final : public sources::Concerns {
  public:
   explicit PythonConcerns(const py::object& found)
@@ -93,7 +93,7 @@ std::unique_ptr<sources::Concerns> analyze(const std::shared_ptr<void>& function
   }
 }
 
-/// Generators of torch, NumPy and `random`, of the modules that are loaded.
+/// The generators and settings of the loaded ones among torch, NumPy and `random`.
 detail::Adapter adapter_of(const py::object& ambient) {
   const auto function = [&](const char* name) { return hold(ambient.attr(name)); };
   detail::Adapter adapter;
@@ -115,7 +115,7 @@ detail::Adapter adapter_of(const py::object& ambient) {
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 bool is_python(std::string_view path) { return path.ends_with(".py") || path.ends_with(".pyw"); }
 
-/// The name of a script that need not end in ".py"; empty without a script.
+/// The name of the script, which need not end in ".py"; empty if the program is no script.
 std::string script_name(const py::object& program) {
   const auto file = program.attr("file").cast<std::string>();
   return file == program.attr("interpreter").cast<std::string>() ? "" : std::string(file_name(file));
@@ -144,7 +144,7 @@ void host(const py::object& program, const py::object& ambient) {
            [flush = function("flush")] {
              try {
                if (interpreter_lives()) call<void>(flush);
-             } catch (const std::exception&) {  // a closed stream has nothing to write
+             } catch (const std::exception&) {  // a closed stream has nothing left to write
              }
            }});
 }

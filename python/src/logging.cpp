@@ -19,7 +19,7 @@ std::string_view text_of(PyObject* object) {
   return text ? std::string_view(text, static_cast<std::size_t>(size)) : std::string_view();
 }
 
-/// Numbers beyond 63 bits are kept as text, as those of C++ are.
+/// Logs an integer; as text, as in C++, if it does not fit into 64 bits with sign.
 void log_whole(std::string_view name, PyObject* value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -28,8 +28,8 @@ void log_whole(std::string_view name, PyObject* value) {
   detail::log_text(name, text_of(text.ptr()));
 }
 
-/// log(name, value) -> bool: false where the value is of no type that Python has itself, so that
-/// Python code has to make one of it. Without a session nothing is looked at.
+/// log(name, value) -> bool. Returns false if the value has none of Python's basic types, so that
+/// Python code must convert it. Without a session it returns true without looking at the value.
 PyObject* log_value(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2 || !PyUnicode_Check(arguments[0])) {
     PyErr_SetString(PyExc_TypeError, "flor.log(name, value): the name is a text");

@@ -1,4 +1,4 @@
-// flor.log and its kin.
+// flor.log and related functions.
 #pragma once
 
 #include "gil.h"

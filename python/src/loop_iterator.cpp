@@ -18,10 +18,10 @@ namespace {
 
 using detail::LoopScope;
 
-/// Raised by the range itself, and to be passed on.
+/// Thrown when the range has raised; the Python exception is already set.
 struct RangeFailed {};
 
-/// Ends a scope as an exception of C++ would.
+/// Thrown to end a scope as if by a C++ exception.
 struct Unwound {};
 
 const char* lasting(const std::string& text) {
@@ -29,15 +29,16 @@ const char* lasting(const std::string& text) {
   return texts->insert(text).first->c_str();
 }
 
-/// Runs a part of the engine without the interpreter's lock: it may wait for threads that want it.
+/// Runs a part of the engine without the interpreter's lock (GIL), because it may wait for threads
+/// that need the lock.
 template <typename Body>
 decltype(auto) unlocked(Body&& body) {
   const py::gil_scoped_release released;
   return body();
 }
 
-/// The elements of a range, of which one is current. A range with random access is visited by
-/// index; of any other the elements before have been taken.
+/// The elements of a range and a current position in it. Ranges, lists and tuples are accessed by
+/// index; any other range can only move forwards.
 class Elements {
  public:
   explicit Elements(py::object range) : range_(std::move(range)) {
@@ -97,7 +98,7 @@ class Elements {
 
 class Loop;
 
-/// Loops that have begun and not ended, outer ones first. Only the session's thread has any.
+/// The loops that have begun and not ended, outer ones first. Only the session's thread has loops.
 std::vector<Loop*>& open_loops() {
   static auto* const loops = new std::vector<Loop*>;
   return *loops;
@@ -108,7 +109,7 @@ class Loop {
   Loop(std::unique_ptr<LoopScope> scope, py::object range, const detail::LoopPlace& place)
       : scope_(std::move(scope)), elements_(std::move(range)), place_(place) {}
 
-  /// The next element; null where the loop ends here. Throws.
+  /// The next element; null if the loop ends. Throws.
   PyObject* next() {
     if (ended_) return nullptr;
     if (scope_) end_inner();
@@ -117,7 +118,7 @@ class Loop {
     return elements_.current().release().ptr();
   }
 
-  /// `failed`: an exception leaves it.
+  /// Ends the loop. `failed`: by an exception.
   void end(bool failed) {
     end_inner();
     std::erase(open_loops(), this);
@@ -184,7 +185,8 @@ class Loop {
     if (elements_.over()) scope_->exhaust();
     if (elements_.over() || !unlocked([&] { return scope_->enter(); })) end(false);
   }
-  /// A loop that is still held although its outer one goes on was left in a way that is not known.
+  /// Ends inner loops that are still open although this one continues: it is unknown how they were
+  /// left, so they count as failed.
   void end_inner() {
     if (std::ranges::find(open_loops(), this) == open_loops().end()) return;
     while (open_loops().back() != this) open_loops().back()->end(/*failed=*/true);
@@ -203,8 +205,8 @@ struct LoopObject {
 
 Loop*& loop_in(PyObject* self) { return reinterpret_cast<LoopObject*>(self)->loop; }
 
-/// The instruction at which the frame stands lets go of the top of its stack: a `break` or a
-/// `return` leaves the loop. An exception leaves it at the instruction that raised.
+/// Whether the frame is at an instruction that pops the iterator, i.e. a `break` or a `return`
+/// leaves the loop. When an exception leaves it, the frame is at the instruction that raised.
 bool stands_at_pop(const py::object& frame) {
   constexpr int kPopTop = 1;
   const auto code = frame.attr("f_code").attr("co_code").cast<std::string>();
@@ -212,14 +214,15 @@ bool stands_at_pop(const py::object& frame) {
   if (last < 0 || static_cast<std::size_t>(last) >= code.size()) return false;
   const int instruction = static_cast<unsigned char>(code[static_cast<std::size_t>(last)]);
   if (instruction == kPopTop) return true;
-  static const int pop_iterator = [] {  // of newer versions
+  static const int pop_iterator = [] {  // in newer versions of Python
     const py::object names = py::module_::import("opcode").attr("opmap");
     return names.attr("get")("POP_ITER", -1).cast<int>();
   }();
   return instruction == pop_iterator;
 }
 
-/// The frame whose `for` iterates the loop; generators that only pass its elements on are skipped.
+/// The frame whose `for` iterates over the loop; generators that only pass its elements on are
+/// skipped.
 py::object frame_of_loop(bool closing) {
   constexpr long kGenerator = 0x20;
   py::object frame =
@@ -231,7 +234,7 @@ py::object frame_of_loop(bool closing) {
   return frame;
 }
 
-/// Whether the loop, which nothing holds any more, is left by an exception.
+/// Whether an exception leaves the loop, to which no reference is left.
 bool is_left_by_exception(PyObject* raised) {
   const bool closing = raised && PyErr_GivenExceptionMatches(raised, PyExc_GeneratorExit);
   if (raised && !closing) return true;
@@ -248,7 +251,7 @@ void translate() {
   try {
     throw;
   } catch (const RangeFailed&) {
-    // the range has raised
+    // Python's error indicator is set already
   } catch (...) {
     raise_in_python(std::current_exception());
   }
@@ -262,7 +265,7 @@ PyObject* next_element(PyObject* self) {
   } catch (...) {
     translate();
   }
-  // The loop ends here, with the exception that is on its way.
+  // Ends the loop; the exception that is being raised is kept.
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   loop->end(/*failed=*/true);

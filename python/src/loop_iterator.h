@@ -1,5 +1,6 @@
-// The iterator that a `for` statement of Python holds while it executes a flor.loop. When the
-// statement lets it go, the loop has ended: by its range, by `break`, or by an exception.
+// The iterator over a flor.loop that a `for` statement of Python holds. When the statement releases
+// it, the loop has ended: its range was exhausted, or it was left by `break`, `return` or an
+// exception.
 #pragma once
 
 #include "gil.h"

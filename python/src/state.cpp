@@ -10,7 +10,8 @@
 namespace flor::python {
 namespace {
 
-/// A view that lives as long as the process: there are few kinds.
+/// A view of a text that lives as long as the process. Suitable because there are few different
+/// texts.
 std::string_view lasting(const std::string& text) {
   static auto* const texts = new std::set<std::string>;
   return *texts->insert(text).first;
@@ -21,7 +22,7 @@ T* at_address(std::uintptr_t address) {
   return reinterpret_cast<T*>(address);
 }
 
-/// Where the pieces of the state that share memory are to lie after a restore.
+/// Where the parts of the state that share memory must lie after a restore.
 struct PlacementView {
   const Placement* placement;
 };

@@ -1,5 +1,5 @@
-// The content of a file, read as a whole: tests are compiled without optimization, where an
-// iterator over a stream takes a tenth of a second a megabyte.
+// Reads a file as a whole. Tests are compiled without optimization, where an iterator over a stream
+// would take a tenth of a second for a megabyte.
 #pragma once
 
 #include <filesystem>

@@ -27,7 +27,7 @@ namespace {
 using Kind = DiskEvent::Kind;
 using Identity = std::pair<dev_t, ino_t>;
 
-/// Not the functions of the C library, which are the ones that are taken over.
+/// Makes the system call itself: the functions of the C library are the ones that are intercepted.
 template <typename... Arguments>
 long call(long number, Arguments... arguments) {
   return ::syscall(number, arguments...);
@@ -35,7 +35,7 @@ long call(long number, Arguments... arguments) {
 
 struct State {
   std::recursive_mutex mutex;
-  std::string root;  ///< with a slash at the end; empty: nobody is interested
+  std::string root;  ///< with a slash at the end; empty: nothing is observed
   bool recording = false;
   std::vector<DiskEvent> events;
   std::map<Identity, int> files;
@@ -52,7 +52,7 @@ struct State {
   int accident_at = 0, accident_length = 0, accident_error = 0, changes = 0;
 };
 
-/// Never destroyed: files are closed until the very end.
+/// Never destroyed, because files are closed until the end of the process.
 State& state() {
   static State& the_state = *new State;
   return the_state;
@@ -66,7 +66,7 @@ State& state() {
 std::atomic<bool> watching{false};
 std::atomic<bool> skip_sync{false};
 
-/// As the process sees it, absolute.
+/// The absolute path, as the process sees it.
 std::string absolute(const char* path) {
   return std::filesystem::path(path).is_absolute()
              ? std::string(path)
@@ -93,7 +93,7 @@ bool exists(const char* path) {
   return ::lstat(path, &status) == 0;
 }
 
-/// The number of an open file, or -1 for what is none of ours (a directory, a pipe).
+/// The number of an open file, or -1 if it is no recorded file (a directory, a pipe).
 int file_of(int descriptor) {
   struct stat status{};
   if (::fstat(descriptor, &status) != 0) return -1;
@@ -105,7 +105,7 @@ void record_event(DiskEvent event) {
   if (state().recording) state().events.push_back(std::move(event));
 }
 
-/// True if the call that is about to be made, with this file, is to fail; `errno` is set.
+/// Whether the call that is about to be made with this file must fail; sets `errno`.
 bool fails(Disk::Calls calls, std::string_view path) {
   State& now = state();
   if (now.accident && calls == Disk::Calls::changes && ++now.changes >= now.accident_at &&
@@ -145,7 +145,7 @@ int do_open(const char* path, int flags, mode_t mode) {
   struct stat status{};
   ::fstat(descriptor, &status);
   if (creates) {
-    // The number of a removed file may be given again.
+    // The inode number of a removed file may be used again.
     const int file = state().next_file++;
     state().files[{status.st_dev, status.st_ino}] = file;
     record_event({Kind::create, file, 0, {}, name, {}});
@@ -155,7 +155,7 @@ int do_open(const char* path, int flags, mode_t mode) {
   return descriptor;
 }
 
-/// False, with `errno` set, if the file may not grow to `size`.
+/// Whether the file may grow to `size`; if not, sets `errno`.
 bool may_grow(int descriptor, std::uint64_t size) {
   if (state().limit == UINT64_MAX) return true;
   struct stat status{};
@@ -239,7 +239,8 @@ int do_control(int descriptor, int command, void* argument) {
     const std::lock_guard lock(state().mutex);
     const std::string path = path_of(descriptor);
     if (concerns(path) && fails(Disk::Calls::locks, path)) {
-      // A service that is lost keeps no lock either: another process is not to meet one for ever.
+      // Even when locking fails, unlocking works: otherwise other processes would meet the lock
+      // forever.
       const int error = errno;
       if (static_cast<const struct flock*>(argument)->l_type == F_UNLCK) {
         call(SYS_fcntl, descriptor, command, argument);
@@ -274,7 +275,7 @@ int do_resize(int descriptor, off_t size) {
   return result;
 }
 
-/// A hole reads as if zeros had been written there, where the file is as long.
+/// Recorded as a write of zeros, because a hole reads as zeros within the file's length.
 int do_punch(int descriptor, off_t offset, off_t size) {
   constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   if (!watching) return static_cast<int>(call(SYS_fallocate, descriptor, kMode, offset, size));
@@ -303,7 +304,7 @@ bool do_allocate(int descriptor, off_t offset, off_t size) {
   return call(SYS_fallocate, descriptor, 0, offset, size) == 0;
 }
 
-/// `change` is the system call; `kind` what it means for `path`.
+/// `change` makes the system call; `kind` says what it means for `path`.
 template <typename Change>
 int do_change(Kind kind, const char* path, const char* target, const Change& change) {
   if (!watching) return static_cast<int>(change());
@@ -431,7 +432,7 @@ void Disk::do_not_sync(bool skip) { skip_sync = skip; }
 
 }  // namespace flor::testing
 
-// The functions that are taken over. libsqlite3 calls those whose names end in 64.
+// The intercepted functions. libsqlite3 calls those whose names end in 64.
 using namespace flor::testing;
 
 namespace {
@@ -461,7 +462,7 @@ int open64(const char* path, int flags, ...) {
 }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"  // the struct has the name, too
+#pragma GCC diagnostic ignored "-Wshadow"  // a struct has the same name
 int flock(int descriptor, int operation) noexcept { return do_flock(descriptor, operation); }
 #pragma GCC diagnostic pop
 int fcntl(int descriptor, int command, ...) {
@@ -522,7 +523,7 @@ int mkdir(const char* path, mode_t mode) noexcept {
                    [&] { return call(SYS_mkdir, path, mode); });
 }
 
-// Of the memory that ranks share, which no power loss is about.
+// Allocates memory that ranks share, which a power loss does not concern.
 int posix_fallocate(int descriptor, off_t offset, off_t size) {
   if (do_allocate(descriptor, offset, size)) return 0;
   return errno;
@@ -531,7 +532,7 @@ int posix_fallocate64(int descriptor, off64_t offset, off64_t size) {
   return posix_fallocate(descriptor, offset, size);
 }
 
-// A store is written with holes alone. Should more be used one day, it must be recorded.
+// The store only punches holes. Any other mode must be recorded first.
 int fallocate(int descriptor, int mode, off_t offset, off_t size) {
   if (mode != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)) refuse("fallocate");
   return do_punch(descriptor, offset, size);

@@ -1,5 +1,5 @@
-// A git repository of its own for each test, worked on with the real git. Neither git nor libgit2
-// sees the configuration of the machine's user.
+// A git repository for a test, used with the real git. Neither git nor libgit2 sees the user's
+// configuration.
 #pragma once
 
 #include "support/temporary_directory.h"
@@ -25,7 +25,7 @@ struct CommandResult {
   std::string out;  ///< standard output and error together
 };
 
-/// Runs a program found in PATH, in `directory`.
+/// Runs a program found on PATH, in `directory`, and waits for it.
 inline CommandResult run_command(const std::vector<std::string>& arguments,
                                  const std::filesystem::path& directory,
                                  const std::vector<std::string>& environment = {}) {
@@ -82,8 +82,8 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
   if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
-/// `root()` is a fresh repository on the branch main, without a commit, inside a temporary
-/// directory. HOME points into that directory as long as the object lives.
+/// A new repository, in `root()`, on the branch main without commits, inside a temporary directory.
+/// During its lifetime HOME points into that directory.
 class GitRepository {
  public:
   GitRepository() : root_(place_ / "work") {
@@ -101,13 +101,14 @@ class GitRepository {
     ::setenv("GIT_AUTHOR_EMAIL", "tester@localhost", 1);
     ::setenv("GIT_COMMITTER_NAME", "Tester", 1);
     ::setenv("GIT_COMMITTER_EMAIL", "tester@localhost", 1);
-    ::setenv("GIT_OPTIONAL_LOCKS", "0", 1);  // looking must not rewrite the index
+    ::setenv("GIT_OPTIONAL_LOCKS", "0", 1);  // reading commands must not rewrite the index
     run_git({"init", "-q", "-b", "main"});
     run_git({"config", "gc.auto", "0"});
   }
 
   const std::filesystem::path& root() const { return root_; }
-  const std::filesystem::path& place() const { return place_.path(); }  ///< around the repository
+  const std::filesystem::path& place() const { return place_.path(); }  ///< the directory around
+                                                                        ///< the repository
   std::filesystem::path home() const { return place_.path() / "home"; }
   std::filesystem::path operator/(const std::string& name) const { return root_ / name; }
 
@@ -122,7 +123,7 @@ class GitRepository {
     std::filesystem::permissions(root_ / path, std::filesystem::perms(0755));
   }
 
-  /// Standard output and error of `git <arguments>`; throws if git fails.
+  /// Runs `git <arguments>`. Returns standard output and error; throws if git fails.
   std::string run_git(std::vector<std::string> arguments) const {
     return run_git_in(root_, std::move(arguments));
   }
@@ -137,13 +138,13 @@ class GitRepository {
     }
     return result.out;
   }
-  /// The same without the newline at the end.
+  /// Like run_git, without the newline at the end.
   std::string git_line(std::vector<std::string> arguments) const {
     std::string out = run_git(std::move(arguments));
     while (out.ends_with('\n')) out.pop_back();
     return out;
   }
-  /// Adds everything and commits it to the branch that HEAD is on.
+  /// Adds and commits everything to the current branch. Returns the commit.
   std::string commit_all(const std::string& message) const {
     run_git({"add", "-A"});
     run_git({"commit", "-q", "--allow-empty", "-m", message});

@@ -1,2 +1,2 @@
-// Nothing but the headers that the tests share, compiled once.
+// Includes only the headers that the tests share, to compile them once.
 int main() {}

@@ -1,5 +1,5 @@
-// The state of a program in memory: what the adapter writes to and reads from in its tests. Fills
-// targets only at the end, as the core may, and can be compared, printed and damaged.
+// The state of a program in memory, which the tests of the adapter write to and read from. It fills
+// targets only in `finish`, as the engine may do, and can be compared, printed and damaged.
 #pragma once
 
 #include <flor/state.h>
@@ -50,7 +50,7 @@ class MemoryState final : public StateSink, public StateSource {
     }
     waiting_.emplace_back(&found, std::move(target));
   }
-  /// Delivers what was asked for since the last time.
+  /// Fills the targets that were requested since the last call.
   void finish() {
     for (auto& [found, target] : std::exchange(waiting_, {})) {
       if (target.assign) {
@@ -79,7 +79,7 @@ class MemoryState final : public StateSink, public StateSource {
   void erase(const std::string& name) { entries_.erase(name); }
   bool operator==(const MemoryState& other) const { return entries_ == other.entries_; }
 
-  /// Everything, readable enough to find a difference.
+  /// All entries as text, readable enough to find a difference.
   std::string dump() const {
     std::string text;
     for (const auto& [name, found] : entries_) {

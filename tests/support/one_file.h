@@ -1,4 +1,4 @@
-// A disk that holds one file, in memory, for what reads and writes framed files and packs.
+// A file system in memory that has one file, for tests of framed files and packs.
 #pragma once
 
 #include "file/filesystem.h"

@@ -1,4 +1,4 @@
-// The packs of a home, as files.
+// Finds the pack files of a home.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace flor::testing {
 
-/// Everything two levels below `home`/packs, in no order: what is no pack, too.
+/// All files two levels below `home`/packs, in no order, even if they are no packs.
 inline std::vector<std::filesystem::directory_entry> packs_of(const std::filesystem::path& home) {
   std::vector<std::filesystem::directory_entry> found;
   for (const auto& directory : std::filesystem::directory_iterator(home / "packs")) {
@@ -17,7 +17,8 @@ inline std::vector<std::filesystem::directory_entry> packs_of(const std::filesys
   return found;
 }
 
-/// Where the pack of this name, of 16 hex digits, lies or would lie. Its directory is made.
+/// The path of the pack with this name of 16 hex digits, whether or not it exists. Makes its
+/// directory.
 inline std::filesystem::path place_of_pack(const std::filesystem::path& home,
                                            const std::string& name) {
   const auto directory = home / "packs" / name.substr(0, 2);

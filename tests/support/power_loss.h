@@ -1,5 +1,5 @@
-// What a disk may hold after the power was lost: the past as it was recorded (disk.h), of which
-// everything that was not synced is there, or not, or in part.
+// Simulates what a disk may hold after a power loss: of the recorded changes (disk.h) those that
+// were synced, and of the others all, none, some, or parts.
 #pragma once
 
 #include "support/disk.h"
@@ -17,18 +17,18 @@
 
 namespace flor::testing {
 
-/// How much of what was not synced survives.
+/// Which of the changes that were not synced survive.
 enum class Survival {
   nothing,
   everything,
-  some,     ///< any of the writes, whole
-  sectors,  ///< any of their sectors, of 512 bytes
-  pages,    ///< any of their pages, of 4096 bytes
+  some,     ///< some of the writes, each as a whole
+  sectors,  ///< some of the 512-byte sectors of the writes
+  pages,    ///< some of the 4096-byte pages of the writes
 };
 inline constexpr Survival kSurvivals[] = {Survival::nothing, Survival::everything, Survival::some,
                                           Survival::sectors, Survival::pages};
 
-/// Plays a recording, event by event, and can be asked at any time what would be left.
+/// Plays a recording event by event. `leave` can be called at any time.
 class PowerLoss {
  public:
   explicit PowerLoss(std::filesystem::path recorded_root) : root_(std::move(recorded_root)) {}
@@ -48,7 +48,7 @@ class PowerLoss {
         directories_[event.path].clear();
         return;
       case Kind::create:
-        // A file that was never written to exists all the same.
+        // A file that was never written to exists, too.
         files_[event.file];
         [[fallthrough]];
       case Kind::remove:
@@ -61,12 +61,12 @@ class PowerLoss {
     }
   }
 
-  /// Writes what is left into the directory `to`, which is empty.
+  /// Writes what the disk would hold after a power loss into the empty directory `to`.
   template <typename Random>
   void leave(Survival survival, Random& random, const std::filesystem::path& to) const {
     Names names = names_;
     for (const auto& [directory, changes] : directories_) {
-      // A journal keeps the order; a directory without one need not.
+      // A journaling file system keeps the order of changes, another one need not.
       const bool ordered = random() % 2 == 0;
       std::size_t kept = random() % (changes.size() + 1);
       if (survival == Survival::nothing) kept = 0;
@@ -130,12 +130,12 @@ class PowerLoss {
     return content;
   }
 
-  /// Units are those of the file, not of the write.
+  /// Writes some units of an event. Units are aligned in the file, not in the write.
   template <typename Random>
   static void put_pieces(std::string& content, const DiskEvent& event, std::size_t unit,
                          Random& random) {
     const std::size_t size = event.bytes.size();
-    // The length may have been written down before the content.
+    // The file's new length may have become durable before its content.
     if (random() % 2 == 0 && content.size() < event.offset + size) {
       content.resize(event.offset + size);
     }
@@ -149,7 +149,7 @@ class PowerLoss {
   template <typename Random>
   void write_out(const Names& names, Survival survival, Random& random,
                  const std::filesystem::path& to) const {
-    // In the order of the names, so a directory comes before what is in it.
+    // In the order of names, so that a directory comes before its content.
     for (const auto& [name, file] : names) {
       const auto path = to / name.lexically_relative(root_);
       if (!std::filesystem::is_directory(path.parent_path())) continue;
@@ -164,8 +164,8 @@ class PowerLoss {
 
   std::filesystem::path root_;
   std::map<int, FileState> files_;
-  Names names_;  ///< those that are durable
-  /// What was done to the names of each directory since it was synced.
+  Names names_;  ///< the durable names
+  /// For each directory, the changes of its names since its last sync.
   std::map<std::filesystem::path, std::vector<const DiskEvent*>> directories_;
 };
 

@@ -1,5 +1,5 @@
-// Runs a program as a child process: own directory and environment, output captured, a time limit,
-// and signals to exactly that process.
+// Runs a program as a child process with its own directory and environment, captured output, a time
+// limit, and signals to exactly that process.
 #pragma once
 
 #include "support/temporary_directory.h"
@@ -31,26 +31,26 @@ namespace flor::testing {
 
 struct ProcessResult {
   int status = -1;  ///< exit status; -1 if a signal ended it
-  int signal = 0;   ///< that signal, or 0
+  int signal = 0;   ///< the signal that ended it, or 0
   bool timed_out = false;
-  long peak_kib = 0;  ///< largest resident set
+  long peak_kib = 0;  ///< largest resident set size
   std::string out, err;
 };
 
 struct ProcessOptions {
   std::filesystem::path directory = ".";
-  std::map<std::string, std::optional<std::string>> environment;  ///< nothing: unset
+  std::map<std::string, std::optional<std::string>> environment;  ///< nullopt unsets a variable
   std::chrono::milliseconds timeout{240000};
 };
 
-/// A running child. Killed and reaped with the object, if it still runs then.
+/// A running child process. The destructor kills and reaps it if it still runs.
 class Process {
  public:
   Process(std::vector<std::string> arguments, ProcessOptions options)
       : timeout_(options.timeout), out_(output_file()), err_(output_file()) {
     std::vector<std::string> variables = environment_with(options.environment);
-#ifdef FLOR_WARM_START  // the library that makes programs of libtorch wait at their main()
-    // Forked ones have their memory at the same addresses: slow tests start each anew.
+#ifdef FLOR_WARM_START  // library that makes programs with libtorch wait at their main()
+    // Forked programs have the same memory addresses; slow tests start each program anew instead.
     const bool warm = !std::getenv("FLOR_TEST_COLD_STARTS");
     if (warm && arguments[0].starts_with(FLOR_TEST_PROGRAMS "/")) {
       pid_ = start_warm(FLOR_WARM_START, options.directory, arguments, variables, out_, err_);
@@ -84,19 +84,19 @@ class Process {
   void kill(int signal) const {
     if (pid_ > 0) ::kill(pid_, signal);
   }
-  /// What it has written so far.
+  /// The output so far.
   std::string out() const { return content(out_); }
   std::string err() const { return content(err_); }
 
-  /// True once it has ended, though it is not waited for yet.
+  /// Whether the process has ended; it need not have been waited for.
   bool ended() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid != 0;
   }
 
-  /// Waits until `condition` holds, which is asked again whenever the program has written
-  /// something, and when it has ended. False if it does not hold then, or within a minute.
+  /// Waits until `condition` holds. Checks it whenever the program has written something, and when
+  /// it has ended. Returns false if it does not hold then, or within a minute.
   bool await(const std::function<bool()>& condition) const {
     const int events = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     for (const int output : {out_, err_}) {
@@ -121,7 +121,7 @@ class Process {
     return holds;
   }
 
-  /// Waits until it has ended, or kills it when its time is over.
+  /// Waits until the process has ended, or kills it after its time limit.
   ProcessResult wait() {
     ProcessResult result;
     const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
@@ -144,7 +144,7 @@ class Process {
   }
 
  private:
-  /// Without a name; changes of one that memfd_create makes cannot be waited for.
+  /// A file without a name. Not made by memfd_create, because inotify cannot watch such a file.
   static int output_file() {
     std::string name = fast_parent() / "flor-output-XXXXXX";
     const int descriptor = ::mkostemp(name.data(), O_CLOEXEC | O_APPEND);

@@ -1,4 +1,4 @@
-// A real Redis server on a free port of the loopback, in a directory of its own.
+// Runs a real Redis server on a free port of the loopback interface, in a temporary directory.
 #pragma once
 
 #include "support/process.h"
@@ -24,8 +24,8 @@ class RedisServer {
  public:
   static bool is_installed() { return !program().empty(); }
 
-  /// Runs when it returns. `settings` as of redis.conf, e.g. {"--appendonly", "yes"}; those of the
-  /// server by default otherwise.
+  /// Starts the server and waits until it answers. `settings`: as in redis.conf, e.g.
+  /// {"--appendonly", "yes"}; default: those of the server.
   explicit RedisServer(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {
     for (int i = 0; i < 20; ++i) {
       port_ = free_port();
@@ -41,23 +41,23 @@ class RedisServer {
     return "redis://127.0.0.1:" + std::to_string(port_) + "/" + std::to_string(database);
   }
 
-  /// Again, on the same port.
+  /// Starts the server again, on the same port.
   void start() {
     if (!try_start()) throw std::runtime_error("redis-server does not start again");
   }
-  /// As an administrator does: it saves what its settings say.
+  /// Stops the server like an administrator: it saves what its settings say.
   void stop() {
     process_->kill(SIGTERM);
     process_->wait();
     process_.reset();
   }
-  /// Without a chance to save anything.
+  /// Kills the server without a chance to save anything.
   void kill() {
     process_->kill(SIGKILL);
     process_->wait();
     process_.reset();
   }
-  /// What it has saved; it must have been stopped.
+  /// Removes what the server has saved. It must be stopped.
   void forget() {
     for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
       std::filesystem::remove_all(entry.path());
@@ -66,7 +66,7 @@ class RedisServer {
   void pause() const { process_->kill(SIGSTOP); }
   void go_on() const { process_->kill(SIGCONT); }
 
-  /// The answer to a command without spaces in its words, as the server writes it.
+  /// Sends a command whose words have no spaces. Returns the server's raw answer, or an empty text.
   std::string ask(const std::string& command) const {
     const int fd = connected();
     if (fd < 0) return {};
@@ -103,8 +103,8 @@ class RedisServer {
     ::close(fd);
     return -1;
   }
-  /// The server, or the check of its files, which is the same program under another name: Debian's
-  /// package with the latter, redis-tools, comes without a service.
+  /// The path of the server, or of redis-check-rdb, which is the same program under another name:
+  /// on Debian redis-tools has the latter, without installing a service.
   static std::filesystem::path program() {
     const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
     for (const char* name : {"redis-server", "redis-check-rdb"}) {

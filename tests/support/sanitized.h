@@ -1,9 +1,9 @@
-// Whether a sanitizer is in these tests, and in the programs that they run.
+// Whether these tests, and the programs that they run, are built with a sanitizer.
 #pragma once
 
 namespace flor::testing {
 
-// GCC defines macros; clang is asked for features.
+// GCC defines macros; clang has __has_feature.
 #if defined(__has_feature)
 inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
@@ -20,8 +20,7 @@ inline constexpr bool kAddressSanitizer = false;
 #endif
 #endif
 
-/// How much more memory programs may take that count it: sanitizers keep books of their own on all
-/// of it.
+/// Limits of memory in tests are multiplied by this, because sanitizers need memory of their own.
 inline constexpr long kMemoryFactor = kThreadSanitizer ? 6 : kAddressSanitizer ? 2 : 1;
 
 }  // namespace flor::testing

@@ -1,7 +1,7 @@
-// What builds with sanitizers overlook: leaks of libraries that are not Flor's. Linked into the
-// command there.
+// Makes builds with sanitizers ignore leaks of libraries that are not Flor's. Linked into the
+// command.
 extern "C" const char* __lsan_default_suppressions();
 
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libfontconfig\n";  // keeps what it found out about fonts
+  return "leak:libfontconfig\n";  // keeps its knowledge of fonts
 }

@@ -1,6 +1,6 @@
-// Names and contents of files that a shadow commit leaves out, and such as it must not: what the
-// tests of git's side and the real recording share. Keys are put together here, so that no scanner
-// takes this file for a leak.
+// Names and contents of files that a shadow commit must leave out, and of files that it must not.
+// Shared by the tests of git and of recording. Keys are concatenated, so that no scanner takes this
+// file for a leak.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace flor::testing {
 
-/// Each names a file that is left out whatever is in it.
+/// Names of files that must be left out whatever their content.
 inline const std::vector<std::string>& secret_file_names() {
   static const std::vector<std::string> names = {
       ".env", ".env.local", ".env.production", ".env~", ".env-prod", "prod.env", "dotenv", ".envrc",
@@ -43,7 +43,7 @@ struct NamedContent {
   std::string name, content;
 };
 
-/// Files whose content says it, under names that say nothing.
+/// Files that must be left out because of their content, under harmless names.
 inline std::vector<NamedContent> secret_contents() {
   const std::string digits = "8f3kQ2mX9vLp7RtZ4wYb6NcJ1hGd5sKaUeT0oVi";
   const std::string hex = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -96,7 +96,7 @@ inline std::vector<NamedContent> secret_contents() {
   return files;
 }
 
-/// Ordinary files, which a program may need.
+/// Ordinary files that a program may need, which must not be left out.
 inline std::vector<NamedContent> innocent_files() {
   std::vector<NamedContent> files;
   for (const char* name :
@@ -111,7 +111,7 @@ inline std::vector<NamedContent> innocent_files() {
         "public.crt", "cookies.py", "history.txt", "data/tokens.csv", "model.bin"}) {
     files.push_back({name, std::string("of ") + name + "\n"});
   }
-  // Code that has the name of a secret, or shows what one looks like.
+  // Code that is named like a secret or shows what one looks like.
   files.push_back({"secrets.h", "#pragma once\nstd::string password_of(const User& user);\n"});
   files.push_back({"credentials.cpp", "#include \"credentials.h\"\nint main() { return 0; }\n"});
   files.push_back({"load.py", "token = os.environ['HF_TOKEN']\npassword = getpass()\n"});

@@ -1,5 +1,5 @@
-// Points at which a fault strikes, and other cases of which there are many: in a short suite some
-// of them, others each time.
+// Chooses test cases of which there are too many, such as points at which a fault strikes: a short
+// suite tests some of them, others each time.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace flor::testing {
 
-/// True for a suite that leaves nothing out, as `scripts/test.sh --slow` runs it.
+/// Whether the suite must not leave out any case, as in `scripts/test.sh --slow`.
 inline bool every_point() { return std::getenv("FLOR_TEST_EVERY_POINT") != nullptr; }
 
-/// All of them, or that many of them, in their order.
+/// All elements if every_point(), else `count` random ones, in their order.
 template <typename T>
 std::vector<T> some_of(const std::vector<T>& all, std::size_t count) {
   if (every_point()) return all;
@@ -25,8 +25,8 @@ std::vector<T> some_of(const std::vector<T>& all, std::size_t count) {
   return some;
 }
 
-/// Counts 1, 2, ... for `every_point`. Else every point up to `dense`, and then one of each
-/// `spread`, at random.
+/// Returns 1, 2, 3, ... if every_point(). Otherwise every number up to `dense`, and from there a
+/// random one of each `spread` numbers.
 class SomePoints {
  public:
   SomePoints(int dense, int spread)

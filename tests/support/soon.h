@@ -1,4 +1,4 @@
-// What another process or thread does, waited for.
+// Waits for something that another process or thread does.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace flor::testing {
 
-/// Becomes true within a minute.
+/// Waits until `condition` holds. Returns false if it does not within a minute.
 inline bool soon(const std::function<bool()>& condition) {
   for (int i = 0; i < 3000; ++i) {
     if (condition()) return true;

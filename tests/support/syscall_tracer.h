@@ -1,5 +1,5 @@
-// Runs a piece of a program in a child process and kills it, without any chance to clean up, at the
-// n-th of its system calls, by ptrace(2): right before the call is made, or right after it.
+// Runs code in a child process, and kills the child with ptrace(2) at the n-th of its system calls,
+// without a chance to clean up: directly before the call is made, or directly after it.
 #pragma once
 
 #include <signal.h>
@@ -21,7 +21,8 @@
 
 namespace flor::testing {
 
-/// A number that the child raises and its parent reads, also after the child was killed.
+/// A number in shared memory: the child sets it, and the parent can read it even after the child
+/// was killed.
 class SharedCounter {
  public:
   SharedCounter() {
@@ -41,18 +42,18 @@ class SharedCounter {
 };
 
 struct TraceResult {
-  bool refused = false;   ///< by the system: nothing was tried
-  bool finished = false;  ///< the body came to its end before the call
-  int stops = 0;          ///< counted, two a call
-  long call = -1;         ///< the number of the call at which it was killed
-  int status = -1;        ///< exit status of a child that finished
+  bool refused = false;   ///< the system does not allow tracing; nothing was run
+  bool finished = false;  ///< the body ended before it was killed
+  int stops = 0;          ///< number of stops counted, two for each call
+  long call = -1;         ///< number of the system call at which the child was killed
+  int status = -1;        ///< exit status, if the child finished
 };
 
-/// All threads count, those that the body starts as well.
+/// Counts the system calls of all threads, including those that the body starts.
 class SyscallTracer {
  public:
-  /// `prepare` runs in the child before anything is counted; `body` until stop `kill_at` (from 1).
-  /// A stop is the entry to a call or its end.
+  /// Runs `prepare` in the child, then `body`, whose stops are counted; kills the child at stop
+  /// `kill_at` (from 1). A stop is the entry to a system call or its end.
   static TraceResult run(const std::function<void()>& prepare, const std::function<void()>& body,
                          int kill_at) {
     SyscallTracer tracer(kill_at);
@@ -123,7 +124,7 @@ class SyscallTracer {
       const pid_t thread = ::waitpid(-1, &status, __WALL);
       if (thread < 0) {
         if (errno == EINTR) continue;
-        return;  // all of them are gone
+        return;  // all threads have ended
       }
       if (WIFSTOPPED(status)) {
         go_on(thread, status);
@@ -141,12 +142,12 @@ class SyscallTracer {
       ::ptrace(PTRACE_SYSCALL, thread, nullptr, nullptr);
       return;
     }
-    // Of ptrace's own making (a new thread, the interruption), or a signal for the child.
+    // An event of ptrace itself (a new thread, the interruption), or a signal for the child.
     const bool event = status >> 16 != 0 || signal == SIGTRAP;
     ::ptrace(PTRACE_SYSCALL, thread, nullptr, event ? 0L : static_cast<long>(signal));
   }
 
-  /// True if the child was killed here.
+  /// Returns true if it has killed the child.
   bool stop_at_call(pid_t thread) {
     __ptrace_syscall_info info{};
     ::ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(info), &info);

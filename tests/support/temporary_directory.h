@@ -1,4 +1,4 @@
-// A directory of its own for each test, gone when the test is over.
+// A temporary directory for a test, removed by its destructor.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,8 @@
 
 namespace flor::testing {
 
-/// For files that are written and removed by the thousand: memory, where there is such a place.
+/// Parent of directories whose files are written and removed by the thousand: in memory if
+/// possible.
 inline std::filesystem::path fast_parent() {
   std::error_code error;
   if (std::filesystem::is_directory("/dev/shm", error)) return "/dev/shm";

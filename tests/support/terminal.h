@@ -1,4 +1,4 @@
-// Runs a program in a terminal of its own (a pseudo terminal), and reads what it draws there.
+// Runs a program in a pseudo-terminal, and reads what it draws there.
 #pragma once
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct TerminalOptions {
   std::filesystem::path directory = "/";
 };
 
-/// Whether this system has pseudo-terminals; a chroot without /dev/pts has none.
+/// Whether this system has pseudo-terminals: a chroot without /dev/pts has none.
 inline bool has_terminals() {
   const int leader = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (leader < 0) return false;
@@ -32,7 +32,7 @@ inline bool has_terminals() {
   return true;
 }
 
-/// Killed and reaped with the object, if it still runs then.
+/// The destructor kills and reaps the program if it still runs.
 class Terminal {
  public:
   Terminal(std::vector<std::string> command, const TerminalOptions& options)
@@ -71,7 +71,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  /// Reads until `text` is among what was drawn; false after ten seconds, or at the end.
+  /// Reads until `text` was drawn. Returns false after ten seconds, or if the program ends before.
   bool shows(const std::string& text) {
     const auto begun = std::chrono::steady_clock::now();
     while (drawn_.find(text) == drawn_.npos) {
@@ -81,14 +81,14 @@ class Terminal {
     return true;
   }
 
-  /// As if it were typed.
+  /// Sends the text as if it were typed.
   void type(const std::string& text) const {
     if (::write(leader_, text.data(), text.size()) < 0) throw std::runtime_error("cannot type");
   }
 
   void signal(int number) const { ::kill(pid_, number); }
 
-  /// Reads until the program ends; its exit status, or 128 + the signal.
+  /// Reads until the program ends. Returns its exit status, or 128 + the signal.
   int wait() {
     const auto begun = std::chrono::steady_clock::now();
     while (read() && std::chrono::steady_clock::now() - begun < std::chrono::seconds(30)) {
@@ -99,11 +99,11 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  /// All that was drawn until now; lines end in "\r\n", as terminals have them.
+  /// Everything that was drawn so far; lines end in "\r\n", as on a terminal.
   const std::string& drawn() const { return drawn_; }
 
  private:
-  /// False once the program has closed the terminal.
+  /// Reads what was drawn. Returns false if the program has closed the terminal.
   bool read() {
     pollfd waiting{leader_, POLLIN, 0};
     if (::poll(&waiting, 1, 100) == 0) return true;

@@ -1,4 +1,4 @@
-// A group whose members are threads of one process.
+// A group of ranks whose members are threads of one process.
 #pragma once
 
 #include <flor/dist/group.h>
@@ -36,8 +36,8 @@ class ThreadGroups {
 
   Member member(int rank) { return {*this, rank}; }
 
-  /// Calls `body` with each member in a thread of its own; what they threw, by rank ("" if
-  /// nothing).
+  /// Calls `body` with each member, each in a thread of its own. Returns the messages of the
+  /// exceptions by rank, "" if there was none.
   template <typename Body>
   std::vector<std::string> run(Body&& body) {
     std::vector<std::string> errors(static_cast<std::size_t>(size_));

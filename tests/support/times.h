@@ -1,4 +1,4 @@
-// How often a text holds another one.
+// Counts occurrences in a text.
 #pragma once
 
 #include <cstddef>

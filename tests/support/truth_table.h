@@ -1,4 +1,5 @@
-// Decisions of several facts as a table: a row for each kind of case, the first that fits decides.
+// Tests a decision that depends on several facts against a table: a row for each kind of case, of
+// which the first matching one decides.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace flor::testing {
 
-/// `facts`: for each fact its character, or - where it may be any.
+/// `facts`: one character for each fact; '-' matches any.
 template <typename Outcome>
 struct TableRow {
   std::string_view facts;
@@ -28,7 +29,7 @@ Outcome first_that_fits(const std::vector<TableRow<Outcome>>& table, std::string
   throw std::logic_error("no row fits " + std::string(facts));
 }
 
-/// "0110" for each number of `count` bits, the lowest first.
+/// All numbers of `count` bits as texts such as "0110", the lowest bit first.
 inline std::vector<std::string> all_facts(unsigned count) {
   std::vector<std::string> all;
   for (unsigned bits = 0; bits < 1U << count; ++bits) {

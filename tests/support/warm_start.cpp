@@ -1,7 +1,7 @@
-// Loaded before a program (LD_PRELOAD): when the program is ready to run main(), it waits there,
-// and each message of the test forks a process that runs main() from its beginning with the
-// arguments, the environment, the directory and the output of the message. To load libtorch and to
-// register its operators takes longer than most trainings of tests. See support/warm_start.h.
+// Loaded into a program by LD_PRELOAD. When the program is ready to run main(), it waits; each
+// message of the test forks a process that runs main() with the arguments, the environment, the
+// directory and the output in the message. Loading libtorch and registering its operators takes
+// longer than most trainings in tests. See support/warm_start.h.
 #include "support/warm_start.h"
 
 #include <dlfcn.h>
@@ -23,8 +23,8 @@ using flor::testing::kWarmSocket;
 using Main = int (*)(int, char**, char**);
 Main program_main = nullptr;
 
-/// A message: two descriptors for the output, and texts that each end with a zero: the directory,
-/// the number of arguments, these, and the environment.
+/// A message: two descriptors for the output, and zero-terminated texts: the directory, the number
+/// of arguments, the arguments, and the environment.
 struct Request {
   std::string text;
   int out = -1, err = -1;
@@ -41,7 +41,7 @@ bool receive(Request& request) {
   message.msg_controllen = sizeof control;
   const ssize_t count = ::recvmsg(kWarmSocket, &message, 0);
   const cmsghdr* descriptors = CMSG_FIRSTHDR(&message);
-  if (count <= 0 || !descriptors) return false;  // the test is over
+  if (count <= 0 || !descriptors) return false;  // the test has ended
   int both[2];
   std::memcpy(both, CMSG_DATA(descriptors), sizeof both);
   request.text.resize(static_cast<std::size_t>(count));
@@ -55,7 +55,7 @@ bool receive(Request& request) {
   ::_exit(127);
 }
 
-/// What the program's main() returns. The texts are there until the process has ended.
+/// Runs the program's main() and returns its status. The texts live until the process has ended.
 int run(Request& request) {
   ::close(kWarmSocket);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -71,13 +71,13 @@ int run(Request& request) {
   arguments.push_back(nullptr);
   ::clearenv();
   std::for_each(texts.begin() + 2 + count, texts.end(), ::putenv);
-  // Runs after all that is registered from here on, and before what was loaded is taken down:
-  // libtorch would forget its operators one by one.
+  // Runs after all functions that are registered later, and ends the process before libraries are
+  // unloaded: libtorch would unregister its operators one by one.
   ::on_exit([](int status, void*) { std::fflush(nullptr), ::_exit(status); }, nullptr);
   return program_main(static_cast<int>(count), arguments.data(), ::environ);
 }
 
-/// Instead of main(): returns in the processes that are to run it.
+/// Called instead of main(). Returns only in the forked processes, which run main().
 int wait_for_requests(int, char**, char**) {
   Request& request = *new Request;
   while (receive(request)) {
@@ -85,7 +85,7 @@ int wait_for_requests(int, char**, char**) {
     if (between == 0) {
       const pid_t program = ::fork();
       if (program == 0) return run(request);
-      // Ends now, so that the program is a child of the test's: that has asked for orphans.
+      // Ends immediately, so that the test, a child subreaper, becomes the parent of the program.
       ::_exit(::send(kWarmSocket, &program, sizeof program, 0) == sizeof program ? 0 : 1);
     }
     int status = 0;

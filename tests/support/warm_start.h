@@ -1,6 +1,6 @@
-// Programs that take long to load are loaded once a test process, and forked at main(): each start
-// is a process of its own with arguments, environment, directory and output of its own, a child of
-// the test's like any other. support/warm_start.cpp is the half that waits in the program.
+// Loads a slow program once for a test process, and forks it at main() for each start. A start is a
+// process with its own arguments, environment, directory and output, and a child of the test like
+// any other. support/warm_start.cpp is the part that waits in the program.
 #pragma once
 
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 
 namespace flor::testing {
 
-/// Where the program finds its end of the socket.
+/// The descriptor of the program's end of the socket.
 inline constexpr int kWarmSocket = 250;
 
-/// A program that was loaded with an environment and waits at its main().
+/// A program that was loaded with an environment and waits at the beginning of its main().
 class WarmProgram {
  public:
   WarmProgram(const std::string& path, const std::vector<std::string>& environment,
@@ -32,7 +32,8 @@ class WarmProgram {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::runtime_error("socketpair");
-    // What ends between is not the parent of what it has started any more: this process is.
+    // When the process in between ends, this process becomes the parent of what that one has
+    // started.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     std::vector<std::string> variables = environment;
     variables.push_back(std::string("LD_PRELOAD=") + library);
@@ -65,7 +66,7 @@ class WarmProgram {
     }
     send(text, out, err);
     pid_t program = -1;
-    int status = -1;  // of the process between
+    int status = -1;  // exit status of the process in between
     if (::recv(socket_, &program, sizeof program, 0) != sizeof program ||
         ::recv(socket_, &status, sizeof status, 0) != sizeof status || status != 0) {
       throw std::runtime_error("cannot start " + arguments[0]);
@@ -96,8 +97,8 @@ class WarmProgram {
   int socket_ = -1;
 };
 
-/// Whether a variable is read only after main() began: those of Flor, of git, of ranks and of the
-/// tests' programs.
+/// Whether a variable is read only after main() began: variables of Flor, of git, of ranks and of
+/// the test programs.
 inline bool read_late(const std::string& variable) {
   static const std::set<std::string> others{
       "AWAIT", "DIE",   "HOME",       "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "MEETING",
@@ -106,7 +107,7 @@ inline bool read_late(const std::string& variable) {
          others.contains(variable.substr(0, variable.find('=')));
 }
 
-/// Starts the program where it waits, loaded with the same variables.
+/// Starts the program by forking a waiting one that was loaded with the same variables.
 inline pid_t start_warm(const char* library, const std::string& directory,
                         const std::vector<std::string>& arguments,
                         const std::vector<std::string>& environment, int out, int err) {

@@ -9,7 +9,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr std::size_t kLines = 12;  // of an excerpt
+constexpr std::size_t kLines = 12;  // of an excerpt, at most
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -23,8 +23,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 bool has(std::string_view line, std::string_view part) { return line.find(part) != line.npos; }
 
-/// Tells whether a line has error words of this rank, the most telling rank first: a build tool's
-/// own message about a failure comes after it, and tells less.
+/// Whether a line looks like an error of this rank. A lower rank is more informative: the
+/// compiler's own error has rank 0, the build tool's message that something failed comes last.
 bool says_error(std::string_view line, std::size_t rank) {
   switch (rank) {
     case 0:
@@ -41,14 +41,14 @@ bool says_error(std::string_view line, std::size_t rank) {
   }
 }
 
-/// Whether the next step of the build, or the next error, begins here.
+/// Whether the line begins the next build step or another error.
 bool begins_another(std::string_view line) {
   return line.starts_with('[') || line.starts_with("ninja:") || has(line, " error: ") ||
          line.starts_with("make") || line.starts_with("gmake") || line.starts_with("-- ");
 }
 
-/// The line with paths relative to the root, whether a path was absolute or, as caches of compilers
-/// make it, relative to the build directory.
+/// The line with paths relative to `root`. Compiler caches write paths relative to the build
+/// directory, others are absolute.
 std::string without_root(std::string line, const std::string& root) {
   if (root.empty()) return line;
   const std::string name = root.substr(root.rfind('/') + 1) + "/";
@@ -85,7 +85,7 @@ FoundError find_error(std::string_view log, const std::string& root) {
     begin = lines.size() - std::min(lines.size(), kLines);
   }
   error.line = first ? lines[begin] : lines.back();
-  // CMake explains the error in the lines that follow.
+  // CMake explains an error in the lines after "CMake Error".
   for (std::size_t i = begin + 1; i < end && error.line.starts_with("CMake Error"); ++i) {
     const std::size_t text = lines[i].find_first_not_of(' ');
     if (text == std::string::npos) continue;

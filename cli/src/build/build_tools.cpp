@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `path` relative to `directory`; nothing if it is not inside of it.
+/// `path` relative to `directory`; nullopt if it is not inside.
 std::optional<fs::path> inside(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::path relative =
@@ -55,29 +55,30 @@ std::string short_digest(const std::string& text) {
   return store::digest_of(std::as_bytes(std::span(text))).hex().substr(0, 8);
 }
 
-/// The steps of one build, whichever tool does it.
+/// The commands of one build, with CMake or by the user's command.
 struct Steps {
-  std::string key;   ///< of the build directory: the same for all that is built the same way
-  fs::path program;  ///< the result of the build
+  std::string key;   ///< name of the build directory, equal for all programs that are built the
+                     ///< same way
+  fs::path program;  ///< path of the built program
   std::vector<std::vector<std::string>> commands;
-  fs::path directory;  ///< in which they run
+  fs::path directory;  ///< working directory of the commands
   std::map<std::string, std::optional<std::string>> environment;
 };
 
-/// The program's size and time: while they stay the same, it is the one that was built.
+/// The program's size and time. While they stay the same, the program has not been replaced.
 std::string stamp_of(const fs::path& program) {
   struct stat facts{};
   if (::stat(program.c_str(), &facts) != 0) return {};
   return fmt::format("{} {}.{:09}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
 }
 
-/// Lets caches of compilers find what another tree, or the user, has compiled.
+/// Lets ccache find what was compiled in another tree or by the user.
 void set_up_cache(const BuildPlace& place, Steps& steps) {
   if (!std::getenv("CCACHE_BASEDIR")) steps.environment["CCACHE_BASEDIR"] = place.place.string();
   if (!std::getenv("CCACHE_NOHASHDIR")) steps.environment["CCACHE_NOHASHDIR"] = std::string("1");
 }
 
-/// Translates a recipe's paths in the user's directories.
+/// Translates paths in the user's directories to those of the version's tree.
 class Moved {
  public:
   Moved(const BuildRecipe& recipe, fs::path repository, fs::path sources, fs::path build)
@@ -86,15 +87,15 @@ class Moved {
         sources_(std::move(sources)),
         build_(std::move(build)) {}
 
-  /// Nothing for a path outside of both.
+  /// Translates a path; nullopt if it is neither in the build directory nor in the repository.
   std::optional<fs::path> path(const fs::path& path) const {
     if (const auto part = inside(path, recipe_.build_directory)) return build_ / *part;
     if (const auto part = inside(path, repository_)) return sources_ / *part;
     return std::nullopt;
   }
 
-  /// A value of the cache: a list of paths, or anything else. Paths that git does not keep stay
-  /// unchanged.
+  /// Translates a value of the CMake cache: a list of paths, or any other text. A path that git
+  /// does not track, and that exists only in the user's tree, stays unchanged.
   std::string value(const std::string& text) const {
     std::vector<std::string> parts;
     for (std::size_t begin = 0; begin <= text.size();) {
@@ -119,7 +120,7 @@ class Moved {
   fs::path repository_, sources_, build_;
 };
 
-/// The recorded cache, in the form that `cmake -C` reads.
+/// The recorded CMake cache, as text for `cmake -C`.
 std::string initial_cache(const BuildRecipe& recipe, const Moved& moved) {
   BuildRecipe here = recipe;
   bool launcher = false;
@@ -148,7 +149,7 @@ Steps steps_of_recipe(const BuildPlace& place, const BuildPlan& plan) {
     throw Error(
         "there is no cmake on PATH: install it, or say with --build what builds the program");
   }
-  BuildRecipe way = recipe;  // without what is built
+  BuildRecipe way = recipe;  // the key must not depend on what is built
   way.target = way.program = way.flags = "";
   Steps steps;
   steps.key = fmt::format("build-{}", short_digest(way.encode()));
@@ -241,7 +242,7 @@ BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan) {
   const Steps steps =
       plan.command.empty() ? steps_of_recipe(place, plan) : steps_of_command(place, plan);
   BuiltVersion built{.program = steps.program, .sources = place.sources, .log = {}};
-  // One file for each target: several programs share a build directory.
+  // One file for each target, because several programs share a build directory.
   const fs::path note =
       place.place / fmt::format("built-{}", short_digest(steps.key + steps.program.string()));
   const auto state = [&] { return place.since + " " + stamp_of(steps.program); };

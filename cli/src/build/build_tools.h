@@ -8,18 +8,18 @@
 
 namespace flor::cli {
 
-/// A tree as far as building needs it.
+/// A work tree to build in (a VersionTree holds it).
 struct BuildPlace {
-  std::filesystem::path place;    ///< for build directories, `logs`, and notes of what was built
-  std::filesystem::path sources;  ///< as they are checked out
-  std::string since;              ///< changes whenever the sources have changed
-  std::string name;               ///< of the version, for the log
-  /// The lock of the tree, inherited by the processes that build in it: the tree is taken as long
-  /// as one of them lives, even if this process was killed.
+  std::filesystem::path place;    ///< holds build directories, logs, and notes of what was built
+  std::filesystem::path sources;  ///< the checked-out sources
+  std::string since;              ///< a text that changes whenever the sources change
+  std::string name;               ///< of the version, to be written into the log
+  /// Descriptor of the tree's lock file. The build's processes inherit it, so the tree stays locked
+  /// as long as one of them lives, even if this process is killed.
   int lock = -1;
 };
 
-/// See VersionTree::build.
+/// Builds the sources as VersionTree::build specifies.
 BuiltVersion build_sources(const BuildPlace& place, const BuildPlan& plan);
 
 }  // namespace flor::cli

@@ -35,7 +35,7 @@ ChildResult try_git(const fs::path& directory, const std::vector<std::string>& a
   return run_child(std::move(words), options);
 }
 
-/// The line that tells the reason, without git's own prefix.
+/// The line of git's output that gives the reason, without git's prefix.
 std::string reason_of(const std::string& output) {
   std::istringstream lines(output);
   std::string reason = "it said nothing";
@@ -55,7 +55,7 @@ struct Submodule {
 std::vector<Submodule> submodules_of(const fs::path& place) {
   std::vector<Submodule> found;
   std::istringstream entries(run_git(place, {"ls-files", "--stage", "-z"}));
-  // MODE ID STAGE<tab>PATH
+  // an entry is: MODE ID STAGE<tab>PATH
   for (std::string entry; std::getline(entries, entry, '\0');) {
     const std::size_t tab = entry.find('\t');
     if (!entry.starts_with("160000 ") || tab == entry.npos) continue;
@@ -64,7 +64,7 @@ std::vector<Submodule> submodules_of(const fs::path& place) {
   return found;
 }
 
-/// Returns why the submodule cannot be checked out; nothing if it is there now.
+/// Checks out a submodule. Returns the reason if that is not possible, else nullopt.
 std::optional<std::string> place_submodule(const fs::path& source, const fs::path& place,
                                            const std::string& commit) {
   std::error_code error;
@@ -91,7 +91,7 @@ std::string run_git(const fs::path& directory, std::vector<std::string> argument
 }
 
 void add_work_tree(const fs::path& repository, const fs::path& place, const std::string& commit) {
-  // --force: git may still list a deleted tree of that name.
+  // --force, because git may still list a deleted tree of that name.
   run_git(repository,
           {"worktree", "add", "--quiet", "--detach", "--force", place.string(), commit});
 }

@@ -23,7 +23,8 @@
 namespace flor::cli {
 namespace {
 
-/// The latest run that this program recorded, under whatever name.
+/// The latest run that the program of `run` recorded, in any experiment; `run` if there is no
+/// other.
 store::Run latest_of_program(const store::Catalog& catalog, const store::Run& run) {
   const auto latest =
       detail::latest_run_of(catalog, detail::program_of(catalog, run), run.start.repository,
@@ -31,8 +32,8 @@ store::Run latest_of_program(const store::Catalog& catalog, const store::Run& ru
   return latest.value_or(run);
 }
 
-/// Whether two runs of a program have the same version of it: the same sources, even if other files
-/// in the repository changed.
+/// Whether two runs of a program were recorded with the same version of it, i.e. the same sources,
+/// even if other files in the repository changed.
 bool is_same_version(const store::Catalog& catalog, const store::Run& a, const store::Run& b) {
   if (a.start.commit == b.start.commit) return true;
   const auto same =
@@ -47,7 +48,7 @@ bool is_same_version(const store::Catalog& catalog, const store::Run& a, const s
     return std::ranges::none_of(changes, [&](const git::FileChange& change) {
       return is_of_program(change.path) || is_of_program(change.old_path);
     });
-  } catch (const Error&) {  // the commits are not here
+  } catch (const Error&) {  // the repository does not have these commits
     return false;
   }
 }
@@ -71,7 +72,7 @@ std::string unasked_statement(const store::Run& run, const std::filesystem::path
         return fmt::format("{}:{}", file.path, number);
       }
     }
-  } catch (const Error&) {  // without sources there is nothing to compare
+  } catch (const Error&) {  // nothing can be compared without sources
   }
   return {};
 }
@@ -103,7 +104,8 @@ std::string why_not_recorded(const store::Run& run, const ProgramWish& wish, boo
                   short_key(run), why, printable(run.start.program)));
 }
 
-/// A script is what its sources are: there is nothing to build, and nothing older than they are.
+/// Throws UsageError for options that ask for a version of a script: a script is executed from the
+/// work tree, and there is nothing to build.
 void refuse_version_of_script(const store::Run& run, const ProgramWish& wish) {
   if (!wish.own && !wish.named_version && wish.command.empty()) return;
   throw UsageError(fmt::format(
@@ -112,7 +114,7 @@ void refuse_version_of_script(const store::Run& run, const ProgramWish& wish) {
       short_key(run), printable(run.start.program), short_commit(run.start.commit)));
 }
 
-/// Plans a build; refuses if it is not known how the program is built.
+/// Plans a build. Throws NotFound with the reason `why` if nothing says how to build the program.
 BuildPlan plan_or_refuse(Context& context, const store::Run& run, const Permit& permit,
                          const ProgramWish& wish, const std::string& why) {
   try {
@@ -122,7 +124,8 @@ BuildPlan plan_or_refuse(Context& context, const store::Run& run, const Permit& 
   }
 }
 
-/// Finds the program as the shell would, and under the name that its own runs have.
+/// The program that these words name. Finds its file as the shell would, and takes over the name
+/// under which its own runs know it.
 detail::Program program_of_words(const store::Catalog& catalog,
                                  const std::vector<std::string>& words) {
   std::error_code error;
@@ -130,7 +133,7 @@ detail::Program program_of_words(const store::Catalog& catalog,
   return detail::program_at(catalog, error ? words.front() : path.string());
 }
 
-/// The latest run here of each other program, as "91bc44d0 of build/two".
+/// The latest run recorded here by each other program, as "91bc44d0 of build/two".
 std::vector<std::string> runs_of_others(const store::Catalog& catalog, const store::Run& run) {
   std::vector<detail::Program> programs{detail::program_of(catalog, run)};
   std::vector<std::string> others;
@@ -183,7 +186,7 @@ RunChoice run_to_replay(Context& context, const std::string& spec,
   if (store::run_of_spec(spec) == name || spec == name) {
     choice.run = detail::resolve_for(catalog, name, own);
   }
-  // A program without runs is taken as another build of the recorded one: the user says so.
+  // A program without runs of its own is taken for another build of the recorded program.
   const bool has_runs = detail::latest_run_of(catalog, own, choice.run.start.repository,
                                               [](const store::Run&) { return true; })
                             .has_value();

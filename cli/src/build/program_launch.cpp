@@ -24,13 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Variables that set the number of threads, and with it the result of every sum: set or unset as
-/// in the recording. Nothing else of a run's environment reaches a process.
+/// Environment variables that a replay sets, or unsets, as in the recording, because they determine
+/// the number of threads and thereby the result of every sum, or other results. No other recorded
+/// variable reaches a process.
 constexpr const char* kKept[] = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                  "CUBLAS_WORKSPACE_CONFIG", "PYTHONHASHSEED"};
 
-/// Variables that make a process a rank. A run without ranks gets none, however `flor` was started;
-/// those of ranks are set by the Coordinator.
+/// Environment variables that make a process a rank. They are unset for a run without ranks,
+/// however `flor` itself was started; the Coordinator sets them for ranks.
 constexpr const char* kPlace[] = {"RANK",         "WORLD_SIZE",          "LOCAL_RANK",
                                   "SLURM_PROCID", "SLURM_LOCALID",       "LOCAL_WORLD_SIZE",
                                   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS"};
@@ -56,7 +57,8 @@ void refuse_flags(const std::vector<std::string>& given) {
   }
 }
 
-/// Whether libraries can read it as a number or a list of them; other values are taken as unset.
+/// Whether a value is harmless: a number, a word, or a list of them. Other values are not passed
+/// on.
 bool is_plain(const std::string& value) {
   constexpr std::size_t kLength = 64;
   return value.size() <= kLength && std::ranges::all_of(value, [](unsigned char c) {
@@ -77,7 +79,7 @@ int recorded_threads(const store::Run& run) {
   return std::min(threads, kThreadsMax);
 }
 
-/// A script is executed by the interpreter that recorded it.
+/// Makes the launch of a script start the interpreter that recorded it.
 void add_interpreter(Launch& launch, const store::Run& run) {
   const std::string interpreter = detail::interpreter_of(run);
   if (interpreter.empty() || launch.program != run.start.program) return;
@@ -99,8 +101,8 @@ void check_program(const Launch& launch, const store::Run& run) {
       printable(launch.program), run.key.substr(0, 8)));
 }
 
-/// Whether the word gives an argument to flor::arg, which takes a secret from the environment
-/// itself.
+/// Whether the word at `at` is an argument for flor::arg. flor::arg itself takes a secret from the
+/// environment, so such a word stays masked.
 bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
   const auto flag = [](const std::string& word) {
     return detail::canonical_flag(std::string_view(word).substr(0, word.find('=')));
@@ -110,7 +112,7 @@ bool is_kwarg(const std::vector<std::string>& words, std::size_t at) {
   return flag(words[at]) == "--kwargs";
 }
 
-/// The recorded command line as the user gives it to a replay: without Flor's own flags.
+/// The recorded command line without Flor's own flags, as the user may type it after --.
 std::string command_to_give(const store::RecordedCommand& command) {
   std::vector<std::string> words{command.words().front()};
   for (std::string& word : detail::own_arguments(command.words())) words.push_back(std::move(word));
@@ -121,7 +123,7 @@ std::string command_to_give(const store::RecordedCommand& command) {
   return printable(text);
 }
 
-/// The recorded command line, with secrets from the environment.
+/// The recorded command line with masked secrets replaced from the environment.
 std::vector<std::string> with_secrets(const store::Run& run) {
   std::vector<std::string> words = run.start.command.words(), names, variables;
   for (const store::MaskedWord& masked : run.start.command.masked_words()) {
@@ -143,7 +145,8 @@ std::vector<std::string> with_secrets(const store::Run& run) {
       fmt::join(variables, " "), run.key.substr(0, 8), command_to_give(run.start.command)));
 }
 
-/// Sets what is the same for every program: directory, arguments, environment and threads.
+/// Sets the directory, arguments, environment and threads, which do not depend on the chosen
+/// program.
 void prepare(Launch& launch, const store::Run& run, std::optional<int> threads) {
   std::error_code error;
   if (!fs::is_directory(launch.directory, error)) {

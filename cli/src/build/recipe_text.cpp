@@ -23,14 +23,14 @@ using detail::CacheVariable;
 constexpr std::array<std::string_view, 4> kTypes{"BOOL", "STRING", "PATH", "FILEPATH"};
 constexpr std::array<std::string_view, 3> kGenerators{"Ninja", "Ninja Multi-Config",
                                                       "Unix Makefiles"};
-/// Where CMake and pkg-config look for packages.
+/// Environment variables by which CMake and pkg-config find packages.
 constexpr std::array<std::string_view, 2> kVariables{"CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH"};
 
 bool is_among(std::span<const std::string_view> list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-/// A name of the form that variables, targets and configurations have.
+/// Whether the text has the form of a name of a variable, target or configuration.
 bool is_name(std::string_view text) {
   constexpr std::size_t kLength = 128;
   const auto fits = [](unsigned char c) {
@@ -40,7 +40,7 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, fits);
 }
 
-/// CMake's own files end a value at the end of the line.
+/// Whether the text can be a value: CMake's cache files end a value at the end of the line.
 bool is_value(std::string_view text) {
   const auto is_control = [](unsigned char c) { return (c < 32 && c != '\t') || c == 127; };
   return std::ranges::none_of(text, is_control);
@@ -53,13 +53,14 @@ bool is_value(std::string_view text) {
                   what, printable(text)));
 }
 
-/// Matches a whole text against `form`. The text may come from elsewhere, so matching takes linear
-/// time.
+/// A pattern that matches a whole text of this form in linear time, because the text may come from
+/// another machine.
 Pattern whole(std::string_view form) {
   return Pattern("recipe", fmt::format("^({})$", form));
 }
 
-/// Whether all are flags of a compiler that affect only the code, and name no file or program.
+/// Whether all words are compiler flags that affect only the generated code and name no file or
+/// program.
 bool are_flags_for_code(const std::string& value) {
   static const Pattern kFlag = whole(
       "-O[0-9a-z]*|-g[0-9a-z]*|-std=[a-z0-9+]+|-pthread|-pipe|-[DU][A-Za-z_][A-Za-z0-9_]*"
@@ -78,7 +79,7 @@ bool is_tool_of_here(const std::string& path) {
   return found && *found == path;
 }
 
-/// Whether the variable means the same on every machine, and holds no path.
+/// Whether the variable has the same meaning on every machine and its value contains no path.
 bool is_of_any_machine(const CacheVariable& variable) {
   static const Pattern kFlags = whole("CMAKE_(C|CXX|CUDA|HIP)_FLAGS(_[A-Z]+)?");
   static const Pattern kTools = whole("CMAKE_((C|CXX|CUDA|HIP)_COMPILER(_LAUNCHER)?|MAKE_PROGRAM)");

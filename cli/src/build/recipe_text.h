@@ -1,6 +1,5 @@
-// Recorded recipes as CMake gets them: names, types and values that can be nothing else. A recipe
-// is text from a catalog, so none of it is put into a file that CMake reads before it has been
-// checked.
+// Build recipes as input for CMake. A recipe is text from a catalog and may come from another
+// machine, so everything in it is checked before it is written to a file that CMake executes.
 #pragma once
 
 #include "protocol/build_recipe.h"
@@ -12,23 +11,23 @@
 
 namespace flor::cli {
 
-/// The text as an argument that CMake takes word for word: between brackets of a length that does
-/// not occur in it. Not for text with newlines, since CMake drops the first.
+/// Quotes the text as a CMake bracket argument, which CMake takes word for word. The text must not
+/// begin with a newline, since CMake drops that one.
 std::string bracket_argument(std::string_view text);
 
-/// Throws Error, naming the entry, for anything that no recipe has: a variable whose name or type
-/// is not of the usual form, control characters in a value, a generator or an environment variable
-/// that flor_instrument does not write.
+/// Throws Error, naming the entry, for anything that flor_instrument does not write: a variable
+/// with an unusual name or type, control characters in a value, another generator, another
+/// environment variable.
 void check_recipe(const detail::BuildRecipe& recipe);
 
-/// Removes entries of a recipe from elsewhere that select programs, scripts or directories, since
-/// those are another machine's, unless one of `ours` has the same entry or the tool is the one on
-/// PATH here. Kept are the build type, flags for code, options that are on or off, numbers and
-/// words. Returns the names of the removed entries.
+/// Removes entries that select programs, scripts or directories from a recipe of another machine.
+/// Such an entry stays if a recipe in `ours` has the same one, or if it names the tool that is on
+/// PATH here. Build type, compiler flags, on/off options, numbers and words always stay. Returns
+/// the names of the removed entries.
 std::vector<std::string> leave_out_foreign(detail::BuildRecipe& recipe,
                                            std::span<const detail::BuildRecipe> ours);
 
-/// The text that `cmake -C` reads. `recipe` has been checked.
+/// The initial cache file for `cmake -C`. `recipe` must have passed check_recipe.
 std::string cache_file(const detail::BuildRecipe& recipe);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// How the program of a run is built, and where its sources are.
+// Determines how the program of a run is built, and where its sources are.
 #include "build/version_build.h"
 
 #include "build/recipe_text.h"
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The recipes of this machine, as far as its latest runs have them.
+/// The recipes of the latest runs that were recorded on this machine.
 std::vector<BuildRecipe> recipes_of_here(const store::Catalog& catalog) {
   constexpr std::size_t kRuns = 256;
   std::vector<BuildRecipe> recipes;
@@ -23,7 +23,7 @@ std::vector<BuildRecipe> recipes_of_here(const store::Catalog& catalog) {
     if (!build) continue;
     try {
       recipes.push_back(BuildRecipe::decode(build->recipe));
-    } catch (const Error&) {  // of another version of Flor
+    } catch (const Error&) {  // encoded by another version of Flor
     }
   }
   return recipes;
@@ -41,7 +41,7 @@ BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const
   if (!plan.command.empty()) return plan;
   if (const auto build = catalog.build(run.id)) {
     plan.recipe = BuildRecipe::decode(build->recipe);
-    plan.recipe->sources.clear();  // the way to build is the same for all versions
+    plan.recipe->sources.clear();  // all versions are built the same way
     check_recipe(*plan.recipe);
     if (!permit.is_ours()) {
       plan.left_out = leave_out_foreign(*plan.recipe, recipes_of_here(catalog));

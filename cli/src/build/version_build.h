@@ -1,6 +1,6 @@
-// Builds recorded versions: the sources of a commit, checked out into a work tree of Flor's own
-// below the store's cache, are built as the recorded program was. The user's work tree, HEAD and
-// index are not touched.
+// Builds recorded versions: checks the sources of a commit out into a work tree of Flor's own,
+// below the store's cache, and builds them as the recorded program was built. The user's work tree,
+// HEAD and index are not touched.
 #pragma once
 
 #include "git/shadow.h"
@@ -21,14 +21,14 @@ namespace flor::cli {
 
 using detail::BuildRecipe;
 
-/// New contents for files of the version, by path from the root of the repository; nothing: the
-/// file is removed.
+/// New contents of files of the version, by path from the root of the repository; nullopt removes
+/// the file.
 using Edits = std::map<std::string, std::optional<std::string>>;
 
-/// The fate of files that git neither tracks nor ignores, if a tree already holds the version.
+/// Whether a checkout keeps files that git neither tracks nor ignores.
 enum class Untracked {
   go,
-  stay,  ///< a command may build beside the sources
+  stay,  ///< a build command may leave its results beside the sources
 };
 
 /// How a version is built: by the recipe of its program, or by a command.
@@ -37,30 +37,31 @@ struct BuildPlan {
 
   Permit permit;  ///< to execute the version's build
   std::optional<BuildRecipe> recipe;
-  std::vector<std::string> left_out;  ///< entries of another machine's recipe that do not count
-  /// Run by sh in the directory of the version's tree that corresponds to the one in which the run
-  /// was recorded. Wins over the recipe.
+  std::vector<std::string> left_out;  ///< entries of another machine's recipe that were removed
+  /// A shell command that builds the version, used instead of the recipe. It is run in the
+  /// directory of the tree that corresponds to the one in which the run was recorded.
   std::string command;
   Untracked untracked() const { return command.empty() ? Untracked::go : Untracked::stay; }
-  std::filesystem::path program;     ///< as it was recorded: absolute, in the user's tree
+  std::filesystem::path program;     ///< path of the recorded executable: absolute, in the user's
+                                     ///< work tree
   std::filesystem::path repository;  ///< root of the user's work tree, which `recipe` refers to
-  std::filesystem::path directory;   ///< in which the run was recorded
+  std::filesystem::path directory;   ///< current directory of the recording
 };
 
-/// How the program of `run` is built: `command` if it is not empty, else its recorded recipe, else
-/// the command that was remembered for this program. Entries of a foreign recipe that name tools
-/// and places are left out (recipe_text.h). Throws NotFound, naming the option that helps, if there
-/// is none of these, Error for an invalid recipe.
+/// The way to build the program of `run`: `command` if it is not empty, else the recorded recipe,
+/// else the command that was remembered for this program. Entries of a recipe from another machine
+/// that name tools and places are removed (recipe_text.h). Throws NotFound, naming the option that
+/// helps, if there is no way, and Error for an invalid recipe.
 BuildPlan build_plan(const store::Catalog& catalog, const store::Run& run, const Permit& permit,
                      const std::string& command = {});
 
-/// Remembers the command for later runs of the program that have no recipe, unless it is empty. For
-/// a run from elsewhere nothing is remembered: such a run itself says which program it is.
+/// Remembers `command`, unless it is empty, for later runs of this program that have no recipe. For
+/// a run from another machine nothing is remembered, because it could claim to be any program.
 void remember_command(store::Catalog& catalog, const store::Run& run, const Permit& permit,
                       const std::string& command);
 
-/// The compiler, CMake or the command failed. what(): one line with the first error and the path of
-/// the log.
+/// Thrown if the compiler, CMake or the command failed. what() is one line with the first error and
+/// the path of the log.
 class BuildError : public Error {
  public:
   BuildError(const std::string& message, std::string excerpt, std::filesystem::path log)
@@ -77,21 +78,20 @@ class BuildError : public Error {
 struct BuiltVersion {
   std::filesystem::path program;  ///< the executable, inside the tree
   std::filesystem::path
-      sources;                ///< root of the checked-out version: what the program was built of
-  std::filesystem::path log;  ///< the output of the build; empty if there was nothing to do
+      sources;                ///< root of the checked-out version
+  std::filesystem::path log;  ///< output of the build; empty if nothing had to be built
   double seconds = 0;
-  bool up_to_date = false;  ///< it was built before, from exactly these sources
+  bool up_to_date = false;  ///< whether exactly these sources had been built before
 };
 
-/// A work tree of Flor's own: a detached linked work tree of the user's repository, and the build
-/// directories that belong to it. The object holds the tree exclusively; another process gets
-/// another one. The tree moves from version to version, and files that are the same in both keep
-/// their times, so that only changed files are compiled. Move-only; the tree stays on disk for the
-/// next use.
+/// A work tree of Flor's own: a detached linked work tree of the user's repository, with its build
+/// directories. The object locks the tree, so that another process gets another tree. When the tree
+/// moves to another version, files that do not differ keep their times, so that only changed files
+/// are compiled. Move-only; the tree stays on disk for its next user.
 class VersionTree {
  public:
-  /// Takes a free tree of this repository below `home`/cache, made if there is none. Prefers one in
-  /// which `commit` is checked out. Throws Error if git or the disk refuses.
+  /// Takes an unlocked tree of this repository below `home`/cache, preferably one in which `commit`
+  /// is checked out, or makes a tree. Throws Error if git or the file system fails.
   static VersionTree take(const std::filesystem::path& home, const git::Repository& repository,
                           const std::string& commit);
   VersionTree(VersionTree&&) noexcept;
@@ -101,18 +101,18 @@ class VersionTree {
   /// Root of the checked-out sources.
   const std::filesystem::path& sources() const;
 
-  /// Makes the tree hold exactly the commit with these edits, whatever it held before. Files that
-  /// git ignores stay. Returns a line for each submodule that is missing, because its commit is not
-  /// in the user's tree.
+  /// Makes the tree hold exactly the commit with these edits, whatever it held before; files that
+  /// git ignores stay. Returns a line for each submodule that is missing because the user's tree
+  /// does not have its commit.
   std::vector<std::string> check_out(const std::string& commit, const Edits& edits = {},
                                      Untracked untracked = Untracked::go);
 
-  /// Builds the checked-out sources. A second build of the same sources does nothing. The
-  /// executable stays unchanged until the next checkout. Throws BuildError if the build fails,
-  /// Error if the plan does not fit (a program that is built outside of the tree).
+  /// Builds the checked-out sources; does nothing if they have been built. The executable stays
+  /// unchanged until the next checkout. Throws BuildError if the build fails, Error if the plan
+  /// does not fit, for example if the program is built outside of the tree.
   BuiltVersion build(const BuildPlan& plan);
 
-  /// Deletes everything that was built, so that the next build begins from nothing.
+  /// Deletes all build results, so that the next build starts from nothing.
   void clean();
 
  private:
@@ -121,16 +121,17 @@ class VersionTree {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A repository that has the run's commit: where it was recorded, if that was here, else the one
-/// around the current directory. Throws NotFound, also if the run was recorded without git.
+/// The repository that has the run's commit: the one it was recorded in, if that is on this
+/// machine, else the one around the current directory. Throws NotFound if there is none, or if the
+/// run was recorded without git.
 git::Repository repository_of(const store::Run& run);
 
-/// Takes a tree, checks out the version of `run` with `edits`, and builds it. The tree must be kept
-/// as long as the program is used.
+/// A built version with its tree. Keep it as long as the program is used: it holds the tree's lock.
 struct VersionWithTree {
   VersionTree tree;
   BuiltVersion built;
-  std::vector<std::string> missing;  ///< as check_out returns
+  std::vector<std::string> missing;  ///< messages about missing submodules, as
+                                     ///< VersionTree::check_out returns them
 };
 VersionWithTree build_version(const std::filesystem::path& home, const store::Run& run,
                               const BuildPlan& plan, const Edits& edits = {});

@@ -1,4 +1,4 @@
-// VersionTree: chooses a tree and checks out versions in it. Building: build_tools.cpp.
+// VersionTree: chooses a tree and checks versions out in it. build_tools.cpp builds them.
 #include "build/build_tools.h"
 #include "build/git_worktree.h"
 #include "build/version_build.h"
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTrees = 64;  // at once, of one repository
+constexpr int kTrees = 64;  // for one repository, at the same time
 
 std::string digest_text(std::string_view text) {
   return store::digest_of(std::as_bytes(std::span(text))).hex();
@@ -72,7 +72,7 @@ void write_edit(const fs::path& file, const std::optional<std::string>& content)
   if (!out.flush()) throw Error(fmt::format("cannot write {}", printable(file.string())));
 }
 
-/// "project-1a2b3c4d": names the repository, readably and uniquely.
+/// The name of the directory for a repository's trees, readable and unique: "project-1a2b3c4d".
 std::string directory_name(const git::Repository& repository) {
   const std::string common =
       run_git(repository.work_tree(), {"rev-parse", "--path-format=absolute", "--git-common-dir"});
@@ -80,7 +80,8 @@ std::string directory_name(const git::Repository& repository) {
                      digest_text(common).substr(0, 8));
 }
 
-/// Locks a tree without waiting; -1: another process has it.
+/// Locks a tree without waiting. Returns the descriptor of the lock, or -1 if another process has
+/// it.
 int try_lock(const fs::path& place) {
   std::error_code made;
   store::make_directory_in_home(place, made);
@@ -97,11 +98,11 @@ int try_lock(const fs::path& place) {
                           printable(place.string()), std::strerror(error)));
 }
 
-/// The version that is checked out in a tree, and since when: a file beside it.
+/// The version that is checked out in a tree; kept in a file beside the tree.
 struct TreeState {
   std::string commit, edits;
-  std::string since;                ///< changes each time that the sources are changed
-  std::vector<std::string> edited;  ///< paths
+  std::string since;                ///< changes with every checkout that changes the sources
+  std::vector<std::string> edited;  ///< paths of the files that Edits changed
 
   static TreeState read(const fs::path& place) {
     TreeState state;
@@ -123,8 +124,8 @@ struct TreeState {
 }  // namespace
 
 struct VersionTree::Impl {
-  fs::path user_tree;  ///< of the repository
-  fs::path place;      ///< holds the sources, what is built from them, and logs
+  fs::path user_tree;  ///< the user's work tree of the repository
+  fs::path place;      ///< directory with the sources, build results and logs
   fs::path sources;
   int lock = -1;
   TreeState state;
@@ -167,7 +168,7 @@ VersionTree VersionTree::take(const fs::path& home, const git::Repository& repos
 
 const fs::path& VersionTree::sources() const { return impl_->sources; }
 
-/// Whether the sources are unchanged since they were checked out.
+/// Whether the tree's files are as they were checked out, with these edits.
 bool VersionTree::Impl::is_as_checked_out(const Edits& edits, Untracked untracked) const try {
   std::error_code error;
   if (!fs::exists(sources / ".git", error)) return false;
@@ -183,19 +184,20 @@ bool VersionTree::Impl::is_as_checked_out(const Edits& edits, Untracked untracke
     if (entry.size() < 4 || !edits.contains(entry.substr(3))) return false;
   }
   return true;
-} catch (const Error&) {  // the tree was damaged
+} catch (const Error&) {  // the tree is damaged
   return false;
 }
 
 void VersionTree::Impl::check_out_anew(const std::string& commit) {
   std::error_code error;
   if (fs::exists(sources / ".git", error)) {
-    // Files that git ignores are removed, too, which it would leave.
+    // Removes edited files explicitly: git would leave those that it ignores.
     for (const std::string& path : state.edited) fs::remove(sources / path, error);
     try {
       move_work_tree(sources, commit);
       return;
-    } catch (const Error&) {  // the repository has moved, or a git was killed in it: once more
+    } catch (const Error&) {  // the repository was moved, or git was killed in the tree: make it
+                              // anew
     }
   }
   fs::remove_all(sources);

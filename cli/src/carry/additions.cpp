@@ -26,7 +26,8 @@ std::string text_of(const Source& source, Range range) {
   return key;
 }
 
-/// Where whole comment lines right above `begin` start, as far as the base does not have them.
+/// The beginning of the comment lines directly above `begin` that the base version does not have;
+/// `begin` if there are none.
 std::size_t with_comments_above(const std::string& text, std::size_t begin,
                                 const std::string& base) {
   const auto line_start = [&](std::size_t at) {
@@ -62,7 +63,7 @@ bool uses(const Source& source, Range range, const std::string& name) {
       [&](const Token& t) { return t.kind == TokenKind::identifier && t.text == name; });
 }
 
-/// Compares one file of the work tree with its recorded form.
+/// Compares a file of the work tree with the recorded version of it.
 class FileComparison {
  public:
   FileComparison(std::size_t file, Tree& work, const Tree& base, Additions& out)
@@ -158,7 +159,7 @@ class FileComparison {
            });
   }
 
-  /// Compares two forms of one statement.
+  /// Compares two versions of one statement.
   void compare_statements(Statement& work, const Statement& base) {
     if (!same_heads(work, base)) {
       std::string what = fmt::format("'{}' is another statement", excerpt(work.range));
@@ -217,7 +218,7 @@ class FileComparison {
     return std::ranges::any_of(now, [&](const auto& name) { return was.contains(name); });
   }
 
-  /// Makes hunks of the candidates, and removes them from the block.
+  /// Makes hunks of the statements in `block` that are candidates, and removes them from the block.
   void take(Block& block, const std::vector<bool>& candidate) {
     std::vector<std::unique_ptr<Statement>> kept;
     for (std::size_t i = 0; i < candidate.size();) {
@@ -238,7 +239,8 @@ class FileComparison {
     block.statements = std::move(kept);
   }
 
-  /// Consecutive statements form one hunk as far as later ones use names that earlier ones declare.
+  /// The end of the hunk that begins at `first`: it includes following statements that use names
+  /// declared in it.
   std::size_t end_of_hunk(const Block& block, const std::vector<bool>& candidate,
                           std::size_t first) const {
     std::size_t end = first + 1;
@@ -287,11 +289,12 @@ class FileComparison {
   const Tree& base_;
   Additions& out_;
   Comparison comparison_;
-  std::vector<bool> looking_;  // of the tokens of a function, from offset_ on
+  std::vector<bool> looking_;  // whether the token only reads values; of the tokens of a function,
+                               // from offset_
   std::size_t offset_ = 0;
 };
 
-/// Numbers the hunks, and drops those that lead to no log statement.
+/// Numbers the hunks, and drops those that no log statement needs.
 void finish(Additions& all) {
   std::vector<Addition>& hunks = all.hunks;
   std::ranges::stable_sort(hunks, [](const Addition& a, const Addition& b) {
@@ -312,7 +315,7 @@ void finish(Additions& all) {
       if (used) needs[i].insert(j);
     }
   }
-  // Hunks that share variables stay together: without those that compute there is nothing to log.
+  // Hunks that share variables stay together: one that logs needs those that compute its values.
   std::vector<std::size_t> group(count);
   std::iota(group.begin(), group.end(), 0u);
   for (bool more = true; more;) {
@@ -420,7 +423,7 @@ std::set<std::string> declared_names(const Source& source, Range range) {
       names.insert(std::string(token.text));
     }
   }
-  // auto [a, b] = ...
+  // structured bindings: auto [a, b] = ...
   for (std::size_t i = range.begin; i + 2 < range.end; ++i) {
     if (!tokens[i].is("auto")) continue;
     std::size_t open = i + 1;

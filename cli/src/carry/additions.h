@@ -1,4 +1,4 @@
-// Finds log statements of the work tree that a recorded version does not have.
+// Finds the log statements that the work tree has and a recorded version does not have.
 #pragma once
 
 #include "carry/tree.h"
@@ -16,63 +16,67 @@ struct FileText {
   std::string text;
 };
 
-/// Consecutive statements that only log, with the computations for that.
+/// Consecutive added statements that only log, with the computations that only they need.
 struct LogHunk {
   int number = 0;  ///< from 1, in the order of files and lines
   std::string path;
-  std::uint32_t line = 0;  ///< in the work tree
-  std::string text;        ///< as it is written there, indentation of its first line left out
-  std::string what;        ///< `logs "norm"`
-  std::string function;    ///< in which it stands
+  std::uint32_t line = 0;  ///< of the work tree's file
+  std::string text;        ///< as in the work tree, without the indentation of its first line
+  std::string what;        ///< for the user: `logs "norm"`
+  std::string function;    ///< the function it stands in
   std::vector<std::string> loops;  ///< names of the flor::loops around it, the innermost last
-  std::set<int> needs;  ///< hunks that share variables with it: all of them or none are carried
+  std::set<int> needs;  ///< numbers of hunks that share variables with it: all of them are carried,
+                        ///< or none
 };
 
-/// A change of the work tree that is not carried.
+/// A change in the work tree that is no log statement, and therefore is not carried.
 struct OtherEdit {
   std::string path;
   std::uint32_t line = 0;
   std::string what;
 };
 
-/// A hunk with the tokens and the place that it has in the work tree's sources.
+/// A hunk with its tokens and its place in the work tree's sources.
 struct Addition {
   LogHunk hunk;
-  std::size_t file = 0;            ///< among the files of the work tree
-  Range range;                     ///< tokens
-  const Block* block = nullptr;    ///< from which it was taken
-  std::size_t index = 0;           ///< of the statement before which it stood; the size: the end
-  std::set<std::string> declares;  ///< names that are its own
+  std::size_t file = 0;            ///< index in Additions::work
+  Range range;                     ///< its tokens
+  const Block* block = nullptr;    ///< the block it was taken from
+  std::size_t index = 0;           ///< index of the statement it stood before; the number of
+                                   ///< statements: at the end
+  std::set<std::string> declares;  ///< names that the hunk itself declares
 };
 
-/// A function, a declaration or an #include that only hunks use.
+/// A function, declaration or #include of the work tree that only hunks use.
 struct Helper {
   std::size_t file = 0;
   Range range;
-  std::string context;  ///< namespaces around it
+  std::string context;  ///< the namespaces around it
   std::string name;     ///< empty for an #include
   std::set<int> hunks;  ///< numbers of the hunks that use it
 };
 
-/// The work tree's sources without the additions, and the additions.
+/// The work tree's sources separated into the additions and the rest.
 struct Additions {
-  std::vector<Tree> work;  ///< statements of hunks have been removed from their blocks
+  std::vector<Tree> work;  ///< the sources without the statements of the hunks
   std::vector<Addition> hunks;
   std::vector<Helper> helpers;
   std::vector<OtherEdit> others;
 };
 
-/// `base`: the files as they were recorded; `work`: the same files of the work tree, and new ones.
+/// Compares `base`, the files as they were recorded, with `work`, the same files of the work tree
+/// and its new ones.
 Additions find_additions(const std::vector<FileText>& base, const std::vector<FileText>& work);
 
-/// Names that the tokens in `range` log: the literals in calls of flor::log and its like.
+/// Names under which the tokens in `range` log: the literals in calls of flor::log and related
+/// functions.
 std::set<std::string> logged_names(const Source& source, Range range);
 
-/// Names that the tokens of `range` declare, as far as the text tells.
+/// Names that the tokens of `range` declare, as far as they can be recognized without a compiler.
 std::set<std::string> declared_names(const Source& source, Range range);
 
-/// Bytes of the text between the beginning of the first token of `range` and the end of the last.
-/// False if a token is not in the text as it is (a line that is continued within it).
+/// Sets the bytes of the text from the first to the last token of `range`. Returns false if the
+/// text does not spell a token literally, because a line continuation is within it.
 bool bytes_of(const Source& source, Range range, std::size_t& begin, std::size_t& end);
 
 }  // namespace flor::carry

@@ -9,12 +9,12 @@ namespace {
 
 using sources::TokenKind;
 
-// Beyond this many tokens only the counts of each token are compared.
+// With more tokens than this, only the counts of equal tokens are compared.
 constexpr std::size_t kTokensMax = 600;
-// Less similar statements are no pair.
+// Statements that are less similar than this are never paired.
 constexpr double kPairMin = 0.35;
 
-/// How telling a token is: brackets and operators are everywhere.
+/// The weight of a token in a comparison: punctuators say little, because they are everywhere.
 double weight(const Token& token) { return token.kind == TokenKind::punctuator ? 0.2 : 1.0; }
 
 bool is_name(const Token& token) {
@@ -29,7 +29,7 @@ bool is_same(const Token& a, const Token& b, const KnownNames& names) {
   return sources::same(a, b);
 }
 
-/// The worth of pairing two tokens.
+/// The value of pairing two tokens; 0 if they cannot be paired.
 double common(const Token& a, const Token& b, const KnownNames& names, double replaced) {
   if (is_same(a, b, names)) return weight(a);
   if (a.directive != b.directive || a.kind != b.kind || a.kind == TokenKind::punctuator) return 0;
@@ -37,7 +37,8 @@ double common(const Token& a, const Token& b, const KnownNames& names, double re
   return replaced;
 }
 
-/// The best sum over all alignments of two sequences; `grid` keeps what it takes to walk back.
+/// The alignment of two sequences of tokens with the largest sum; `grid` keeps the table from which
+/// the pairs are read back.
 class TokenAlignment {
  public:
   TokenAlignment(const std::vector<Token>& tokens_a, const std::vector<std::size_t>& a,
@@ -85,7 +86,7 @@ double total(const std::vector<Token>& tokens, const std::vector<std::size_t>& p
   return sum;
 }
 
-/// The tokens that both have, in any order, as a share of all.
+/// The number of tokens that both ranges have, in any order, relative to all tokens.
 double in_common(const std::vector<Token>& tokens_a, Range a, const std::vector<Token>& tokens_b,
                  Range b, const KnownNames& names) {
   std::unordered_map<std::string_view, int> count;
@@ -106,7 +107,7 @@ double in_common(const std::vector<Token>& tokens_a, Range a, const std::vector<
   return sum > 0 ? 2 * shared / sum : 1;
 }
 
-/// The name of the loop whose body the statement holds, if it is a named loop.
+/// The name of the named loop that the statement is; null if it is none.
 const std::string* loop_name(const Statement& statement) {
   for (const auto& block : statement.blocks) {
     if (block->is_named_loop()) return &block->loop->name;
@@ -114,7 +115,7 @@ const std::string* loop_name(const Statement& statement) {
   return nullptr;
 }
 
-/// The name in a call of flor::log, if the statement is one.
+/// The name that a statement logs if it is a call of flor::log with a literal, else empty.
 std::string_view logged_name(const std::vector<Token>& tokens, const Statement& statement) {
   constexpr std::array<std::string_view, 4> kCall = {"flor", "::", "log", "("};
   if (statement.head.size() <= kCall.size()) return {};
@@ -166,7 +167,7 @@ double Comparison::similarity(const Statement& a, const Statement& b) const {
   const double head = heads(a, b, true);
   if (a.blocks.empty() && b.blocks.empty()) return head;
   if (a.blocks.empty() || b.blocks.empty()) return 0.5 * head;
-  // Empty blocks do not make an `if` and a `for` similar.
+  // Only non-empty blocks count: two empty ones do not make an `if` and a `for` similar.
   const auto inside = insides(a, b);
   const double value = inside ? 0.5 * head + 0.5 * *inside : head;
   const std::string *loop_a = loop_name(a), *loop_b = loop_name(b);
@@ -193,10 +194,10 @@ BlockAlignment::BlockAlignment(const Block& a, const Block& b, const Comparison&
     for (std::size_t j = 0; j < m_; ++j) {
       const double s = comparison.similarity(*a.statements[i], *b.statements[j]);
       const std::size_t tokens = a.statements[i]->range.end - a.statements[i]->range.begin;
-      // "break;" stands in many places, a long statement in one.
+      // A short statement such as "break;" occurs in many places, a long one hardly twice.
       const double says = 0.5 + 0.5 * std::min(1.0, static_cast<double>(tokens) / 8.0);
       similarity_[at(i, j)] = s;
-      // One identical statement counts more than several that are a little similar.
+      // The cube makes one identical statement worth more than several slightly similar ones.
       worth_[at(i, j)] = s < kPairMin ? 0 : s * s * s * says;
     }
   }
@@ -241,13 +242,13 @@ bool BlockAlignment::is_clear(std::size_t i) const {
 }
 
 bool BlockAlignment::joined_before(std::size_t i, std::size_t p) const {
-  if (i == 0 || p == 0) return i == p;  // the beginning of the block
+  if (i == 0 || p == 0) return i == p;  // at the beginning of both blocks
   const double worth = worth_[at(i - 1, p - 1)];
   return worth > 0 && forward(i, p) <= forward(i - 1, p - 1) + worth + 1e-9;
 }
 
 bool BlockAlignment::joined_behind(std::size_t i, std::size_t p) const {
-  if (i == n_ || p == m_) return i == n_ && p == m_;  // its end
+  if (i == n_ || p == m_) return i == n_ && p == m_;  // at the end of both blocks
   const double worth = worth_[at(i, p)];
   return worth > 0 && backward(i, p) <= backward(i + 1, p + 1) + worth + 1e-9;
 }

@@ -17,15 +17,15 @@ namespace {
 using sources::TokenKind;
 using Words = std::set<std::string_view>;
 
-/// A hunk that has found its place.
+/// A hunk whose place was found.
 struct Found {
   Placed placed;
-  std::size_t file = 0;   ///< of the older version
-  std::size_t token = 0;  ///< before which it goes
+  std::size_t file = 0;   ///< index among the older files
+  std::size_t token = 0;  ///< the token before which the hunk is inserted
   std::string text;
 };
 
-/// The lines around the first conflict of a merged text.
+/// The first conflict of a merged text, with its markers.
 std::string conflict_in(const std::string& text) {
   const std::size_t begin = text.find("<<<<<<< ");
   if (begin == text.npos) return {};
@@ -150,7 +150,8 @@ class Carriage {
     found_.emplace(addition.hunk.number, std::move(found));
   }
 
-  /// Finds the hunk's names in the older version. False: the hunk was refused.
+  /// Finds the older version's names for those that the hunk uses. Returns false if the hunk was
+  /// refused.
   template <typename No>
   bool find_names(const Addition& addition, const BlockMatch& match, Found& found, const No& no) {
     const Statement& function = *piece_of(*addition.block);
@@ -175,7 +176,7 @@ class Carriage {
     return true;
   }
 
-  /// Names of the program that the hunk uses and does not declare.
+  /// The names that the hunk uses but does not declare.
   std::set<std::string> free_names(const Addition& addition) const {
     std::set<std::string> own = addition.declares, names;
     for (const Addition& other : additions_.hunks) {
@@ -197,7 +198,7 @@ class Carriage {
     return names;
   }
 
-  /// Whether the sources here declare the name; otherwise it may be a library's.
+  /// Whether the work tree's sources declare the name; if not, it may be a library's.
   bool is_declared(const std::string& name) {
     if (declared_.empty()) {
       for (const Tree& tree : additions_.work) {
@@ -207,7 +208,7 @@ class Carriage {
     return declared_.contains(name);
   }
 
-  /// All names in the hunk as they are in the older version.
+  /// All names that the hunk uses, as the older version spells them.
   std::set<std::string> spoken(const Addition& addition,
                                const std::map<std::string, std::string>& renamed) const {
     std::set<std::string> words;
@@ -220,7 +221,7 @@ class Carriage {
     return words;
   }
 
-  /// The tokens of a hunk with the older version's names.
+  /// The hunk's tokens with the older version's names.
   std::vector<Token> tokens_of(const Addition& addition, const Found& found) const {
     std::vector<Token> tokens;
     for (std::size_t i = addition.range.begin; i < addition.range.end; ++i) {
@@ -234,7 +235,7 @@ class Carriage {
     return tokens;
   }
 
-  /// Whether the block itself, not one within it, already has the hunk's statements.
+  /// Whether the block has the hunk's statements already, directly and not in an inner block.
   bool is_present(const Addition& addition, const BlockMatch& match, const Found& found) const {
     const std::vector<Token> tokens = tokens_of(addition, found);
     const Source& older = older_[match.file].source();
@@ -252,8 +253,8 @@ class Carriage {
     });
   }
 
-  /// Names that the block logs, also in blocks within it, but not in loops of their own: these log
-  /// in another place.
+  /// Names that the block logs, directly or in inner blocks. Named loops in it do not count: their
+  /// values are logged at another place.
   static std::set<std::string> logged_in(const Block& block, const Source& source) {
     std::set<std::string> names;
     for (const auto& statement : block.statements) {
@@ -268,7 +269,8 @@ class Carriage {
     return names;
   }
 
-  /// A name that the hunk logs and the block there logs already, though the block here does not.
+  /// A name that the hunk logs, and that the older version's block logs already although the work
+  /// tree's block does not; empty if there is none.
   std::string logged_already(const Addition& addition, const Block& there,
                              const Source& source) const {
     const auto before = logged_in(*addition.block, work(addition));
@@ -279,7 +281,8 @@ class Carriage {
     return {};
   }
 
-  /// A name that the hunk declares and the function there knows.
+  /// A name that the hunk declares, and that the older version's function uses already; empty if
+  /// there is none.
   std::string collision(const Addition& addition, const BlockMatch& match) const {
     const auto words =
         sources::identifiers(older_[match.file].tokens(), piece_of(*match.block)->range);
@@ -296,7 +299,7 @@ class Carriage {
     std::shared_ptr<const Source> result;
     std::vector<Token> hunk;
 
-    /// Whether the merged text is `source` with the hunk before this token.
+    /// Whether the merged text equals `source` with the hunk inserted before the token `at`.
     bool agrees(const Source& source, std::size_t at) const {
       const auto &before = source.tokens.all, &now = result->tokens.all;
       if (now.size() != before.size() + hunk.size()) return false;
@@ -310,7 +313,7 @@ class Carriage {
     }
   };
 
-  /// Merges line by line, if the older version has a file of the same path.
+  /// Merges the hunk's file into the older file of the same path line by line, if there is one.
   Merge merged(const Addition& addition) const {
     Merge merge;
     const Source& source = work(addition);
@@ -343,7 +346,7 @@ class Carriage {
 
   std::vector<Range> ignored_in(std::size_t file) const { return ignored()[file]; }
 
-  /// Refuses hunks that share variables with a refused one.
+  /// Refuses hunks that share variables with a refused hunk.
   void refuse_company() {
     for (bool more = true; more;) {
       more = false;
@@ -401,8 +404,8 @@ class Carriage {
          source.tokens.all.begin() + static_cast<std::ptrdiff_t>(helper.range.end)});
   }
 
-  /// The place for a helper: an #include after the others, a function before the first hunk that
-  /// needs it.
+  /// The place for a helper: an #include goes after the other ones, a function before the first
+  /// hunk that needs it.
   std::optional<std::size_t> place_of(const Helper& helper, std::size_t file) const {
     const Tree& tree = older_[file];
     const auto& pieces = tree.root().statements;
@@ -488,7 +491,7 @@ class Carriage {
     }
   }
 
-  /// Whether the patched text is the old one plus the hunks, token by token.
+  /// Whether the patched text consists of the old tokens plus those of the hunks.
   bool is_expected(std::size_t file, const Source& patched, const std::vector<Insertion>& list,
                    const std::vector<int>& numbers) const {
     std::vector<std::pair<std::size_t, std::vector<Token>>> added;

@@ -12,7 +12,7 @@ std::size_t line_start(const std::string& text, std::size_t at) {
   return newline == text.npos ? 0 : newline + 1;
 }
 
-/// The white space at the beginning of the line of the byte `at`.
+/// The white space at the beginning of the line that contains the byte `at`.
 std::string indentation_at(const std::string& text, std::size_t at) {
   const std::size_t begin = line_start(text, at);
   const std::size_t end = text.find_first_not_of(" \t", begin);
@@ -24,8 +24,8 @@ std::size_t byte_of(const Source& source, std::size_t token) {
   return bytes_of(source, {token, token + 1}, begin, end) ? begin : source.text.size();
 }
 
-/// The place after the line on which the token before `token` ends, if nothing else follows there;
-/// else right after that token. `own_line`: which of the two.
+/// The position after the line that ends with the token before `token`, and own_line = true. If
+/// something else follows on that line, the position right after that token, and own_line = false.
 std::size_t gap_before(const Source& source, std::size_t token, bool& own_line) {
   const std::string& text = source.text;
   std::size_t begin = 0, end = 0;
@@ -40,7 +40,7 @@ std::size_t gap_before(const Source& source, std::size_t token, bool& own_line) 
       const std::size_t newline = text.find('\n', at);
       if (newline == text.npos) return end;
       const std::size_t last = text.find_last_not_of("\r\n", newline);
-      if (text[last] == '\\') return end;  // the comment continues
+      if (text[last] == '\\') return end;  // a line continuation: the comment goes on
       at = newline;
     } else if (text.compare(at, 2, "/*") == 0) {
       const std::size_t close = text.find("*/", at + 2);
@@ -55,7 +55,7 @@ std::size_t gap_before(const Source& source, std::size_t token, bool& own_line) 
   return end;
 }
 
-/// The beginning of the line of `token`, or of the comments right above it.
+/// The beginning of the line of `token`, or of the comment lines directly above it.
 std::size_t line_above(const Source& source, std::size_t token, bool& own_line) {
   const std::string& text = source.text;
   const std::size_t begin = byte_of(source, token);
@@ -95,7 +95,7 @@ InsertedText insert(const Source& source, std::vector<Insertion> insertions) {
   std::size_t done = 0, last = static_cast<std::size_t>(-1);
   bool own_line = false;
   for (const Insertion& insertion : insertions) {
-    // An insertion at the same place as the one before follows it.
+    // Several insertions at one place follow each other.
     const bool again = insertion.token == last && !insertion.apart;
     if (!again) {
       const std::size_t at = insertion.apart ? line_above(source, insertion.token, own_line)

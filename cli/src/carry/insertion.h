@@ -10,33 +10,36 @@
 
 namespace flor::carry {
 
-/// A text to be put in front of a token.
+/// A text to insert before a token.
 struct Insertion {
-  std::size_t token = 0;  ///< of the file; not the first
-  std::string text;       ///< statements as they will stand there, without the last line end
-  bool apart = false;     ///< an empty line follows, and comments above the token stay with it
+  std::size_t token = 0;  ///< index among the tokens of the file; not 0
+  std::string text;       ///< complete lines with their indentation, without the last line end
+  bool apart = false;     ///< adds an empty line after it, and keeps comments above the token
+                          ///< attached to the token
 };
 
 struct InsertedText {
   std::string text;
-  std::vector<std::pair<std::size_t, std::size_t>> ranges;  ///< the additions, in the new text
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;  ///< byte ranges of the additions in the
+                                                            ///< new text
 };
 
-/// Makes all insertions, in the given order if several have one place. The rest of the text stays
-/// byte for byte; line ends become those of the file.
+/// Makes all insertions, in the given order if several are at one token. The rest of the text is
+/// not changed by a byte; inserted line ends are those of the file.
 InsertedText insert(const Source& source, std::vector<Insertion> insertions);
 
-/// The white space in front of the statements of a block.
+/// The white space at the beginning of the line of statement `index` of a block.
 std::string indentation_in(const Source& source, const Block& block, std::size_t index);
 
-/// The text of `range` with some names replaced and another indentation. `written`: the same text
-/// with comments above it. Nothing if a token is not in the text as it is.
+/// The text of `range` with some names replaced and another indentation. `written` is that text
+/// with the comments above it. Returns nullopt if the text does not spell a token literally (see
+/// bytes_of).
 std::optional<std::string> text_with_names(const Source& source, Range range,
                                            const std::string& written,
                                            const std::map<std::string, std::string>& names,
                                            const std::string& indentation);
 
-/// The text without these ranges, and without the lines that become empty by that.
+/// The text without these ranges of tokens, and without the lines that become empty.
 std::string without(const Source& source, const std::vector<Range>& ranges);
 
 }  // namespace flor::carry

@@ -10,13 +10,13 @@ namespace {
 
 using sources::TokenKind;
 
-// Minimum similarity of statements around a block that have no name of their own.
+// Minimum similarity of the statement that owns an unnamed block to its counterpart.
 constexpr double kSameStatement = 0.6;
-// Minimum similarity of functions with different names.
+// Minimum similarity of two functions with different names.
 constexpr double kSameFunction = 0.6;
-// Minimum likeness of heads of statements from which names are learned.
+// Minimum likeness of the heads of two statements from which renamed names are learned.
 constexpr double kSameShape = 0.75, kSameShapeOfLoops = 0.5;
-// Files with more pieces are compared by the names of the pieces alone.
+// If two files have more pairs of pieces than this, pieces are only matched by name.
 constexpr std::size_t kPairsMax = 40'000;
 
 bool is_function(const Statement& piece) {
@@ -50,7 +50,8 @@ Matching::Matching(const std::vector<Tree>& newer, const std::vector<Tree>& olde
       if (is_word(token)) words_there_.insert(token.text);
     }
   }
-  // Known names make more statements similar, from which more names are learned.
+  // A second round: names learned in the first make more statements similar, which gives more
+  // names.
   for (int round = 0; round < 2; ++round) {
     found_.clear();
     gathered_.clear();
@@ -160,7 +161,7 @@ Matching::FunctionMatch Matching::renamed_function(std::size_t file, const State
   return none;
 }
 
-/// Finds a loop by its name, wherever it stands.
+/// Finds the loop of the same name, anywhere in the older version.
 std::optional<BlockMatch> Matching::find_loop(std::size_t file, const Block& block) {
   const std::string& name = block.loop->name;
   std::vector<BlockMatch> candidates;
@@ -179,7 +180,7 @@ std::optional<BlockMatch> Matching::find_loop(std::size_t file, const Block& blo
   narrow([&](const BlockMatch& m) { return label_of(*piece_of(*m.block)) == label; });
   narrow([&](const BlockMatch& m) { return loops_around(*m.block) == around; });
   if (candidates.size() > 1) {
-    // Neither the name nor the place tells which loop it is: the statements around it must.
+    // Several loops have this name, so the surrounding statements must tell which one it is.
     const BlockMatch inside = find_inside(file, block);
     narrow([&](const BlockMatch& m) { return m.block == inside.block; });
     if (candidates.size() == 1) return candidates.front();
@@ -221,7 +222,8 @@ BlockMatch Matching::find_uncached(std::size_t file, const Block& block) {
   return match;
 }
 
-/// Finds a block by its function, or by its statement and the statements around that.
+/// Finds the counterpart of a block by its function, or by the statement that owns it and that
+/// statement's neighbours.
 BlockMatch Matching::find_inside(std::size_t file, const Block& block) {
   BlockMatch match;
   const Statement& owner = *block.owner;
@@ -326,7 +328,7 @@ void Matching::gather_blocks(std::size_t file, const Block& a, std::size_t file_
     gather_heads(file, mine, file_there, other, compare);
     const std::size_t count = std::min(mine.blocks.size(), other.blocks.size());
     for (std::size_t k = 0; k < count; ++k) {
-      // A loop with a name belongs to the loop of that name.
+      // A named loop corresponds only to a loop of the same name.
       const Block &inner = *mine.blocks[k], &there = *other.blocks[k];
       if (inner.is_named_loop() && there.is_named_loop() && inner.loop->name != there.loop->name) {
         continue;
@@ -366,7 +368,7 @@ void Matching::gather_heads(std::size_t file, const Statement& a, std::size_t fi
   }
 }
 
-/// The one other name that all evidence supports, in both directions.
+/// The other name, if all evidence in both directions agrees on a single one.
 std::optional<std::string_view> Matching::renamed(const Evidence& evidence,
                                                   std::string_view name) const {
   const auto votes = evidence.votes.find(name);
@@ -420,7 +422,7 @@ NameMatch Matching::name(std::size_t file, const Statement& function, std::strin
     }
     return ambiguous(other);
   }
-  // The new name must not be used for something else here, nor the old one there.
+  // Neither name may be used for something else: the new one here, or the old one there.
   const bool fresh = local ? !words.contains(other) && !words_there.contains(name)
                            : !words_.contains(other) && !words_there_.contains(name);
   const auto sure = renamed(evidence, name);

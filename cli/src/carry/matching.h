@@ -15,18 +15,18 @@
 namespace flor::carry {
 
 struct BlockMatch {
-  const Block* block = nullptr;      ///< null: none, see `reason`
-  std::size_t file = 0;              ///< among the older files
-  std::vector<std::string> remarks;  ///< things that moved or have another name, for the user
+  const Block* block = nullptr;      ///< null: there is none, see `reason`
+  std::size_t file = 0;              ///< index among the older files
+  std::vector<std::string> remarks;  ///< for the user: things that moved or have another name
   std::string reason;
 };
 
-/// The name in the older version for a name of the newer one.
+/// The name that a name of the newer version has in the older version.
 struct NameMatch {
   enum class Kind {
     same,
     renamed,
-    missing,    ///< there is nothing of that name
+    missing,    ///< the older version has nothing of that name
     ambiguous,  ///< see `reason`
   } kind = Kind::same;
   std::string name;
@@ -35,24 +35,26 @@ struct NameMatch {
 
 class Matching {
  public:
-  /// `newer` and `older` must outlive this. `ignored`: for each newer file, tokens to ignore.
+  /// `newer` and `older` must outlive this object. `ignored`: for each newer file, the ranges of
+  /// tokens to ignore.
   Matching(const std::vector<Tree>& newer, const std::vector<Tree>& older,
            std::vector<std::vector<Range>> ignored);
 
   BlockMatch find(std::size_t file, const Block& block);
-  /// `function`: in the newer file, uses the name; `there`: its counterpart in the older one.
+  /// The counterpart of `name`, which `function` of the newer file uses; `there` is the counterpart
+  /// of `function` in the older file.
   NameMatch name(std::size_t file, const Statement& function, std::string_view name,
                  std::size_t file_there, const Statement& there) const;
-  /// Whether any newer file has this name outside of the ignored ranges.
+  /// Whether this name occurs in a newer file outside of the ignored ranges.
   bool knows(std::string_view name) const { return words_.contains(name); }
-  /// Names inside `function` that are known to be others in the older version.
+  /// Names in `function` that are known to have another name in the older version.
   KnownNames names_in(const Statement& function) const;
 
  private:
   using Votes = std::map<std::string_view, std::map<std::string_view, int>>;
   struct Evidence {
     Votes votes;
-    /// The names that stand first in both versions at the same place, by the newer one.
+    /// Names that both versions declare at the same place: from the newer name to the older.
     std::map<std::string_view, std::string_view> declared;
   };
   struct FunctionMatch {

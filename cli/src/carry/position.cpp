@@ -10,7 +10,7 @@
 namespace flor::carry {
 namespace {
 
-// A statement that is this similar is the same one, even if it stands in another order.
+// A statement that is this similar counts as the same one, even if the order has changed.
 constexpr double kSame = 0.95;
 
 class Finder {
@@ -59,7 +59,8 @@ class Finder {
     return places;
   }
 
-  /// The places with most of the neighbours that the hunk has in the newer version.
+  /// Those of `places` at which most of the hunk's direct neighbours are the same as in the newer
+  /// version.
   std::vector<std::size_t> closest_of(const std::vector<std::size_t>& places) const {
     std::vector<std::size_t> closest;
     int most = 0;
@@ -78,7 +79,7 @@ class Finder {
     return there_.source.excerpt(statement.range);
   }
 
-  /// Whether the place among these statements makes no difference.
+  /// Whether it makes no difference at which place among these statements the hunk is inserted.
   bool only_harmless(std::size_t first, std::size_t last) {
     if (looking_.empty()) {
       const Statement* piece = piece_of(there_.block);
@@ -101,7 +102,7 @@ class Finder {
     for (std::size_t i = statement.range.begin; i < statement.range.end; ++i) {
       if (!looking_[i - offset_]) return false;
       calls = calls || tokens[i].is("(") || tokens[i].is("{");
-      // The hunk may refer to a name that the statement declares.
+      // The hunk must not move across the declaration of a name that it uses.
       const bool word = tokens[i].kind == sources::TokenKind::identifier;
       const bool declares =
           i + 1 < statement.range.end &&
@@ -112,7 +113,7 @@ class Finder {
            !sources::what_is_shown(tokens, statement.range).empty();
   }
 
-  /// A neighbour that stands on the other side there.
+  /// A neighbour of the hunk that is on the other side of the chosen place; null if there is none.
   const Statement* crossed(std::size_t chosen) const {
     const std::size_t count = alignment_.size_b();
     if (place_.index > 0 && !alignment_.joined_before(place_.index, chosen)) {

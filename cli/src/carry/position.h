@@ -1,5 +1,5 @@
 // Finds the place in a block of an older version for statements that stand between two statements
-// of the newer one.
+// of the newer version.
 #pragma once
 
 #include "carry/alignment.h"
@@ -10,7 +10,7 @@
 
 namespace flor::carry {
 
-/// A place before the statement `index` of a block; the number of statements: at its end.
+/// A place before statement `index` of a block; the number of statements: at the end.
 struct BlockPlace {
   const Source& source;
   const Block& block;
@@ -24,14 +24,14 @@ struct OlderBlock {
 struct Position {
   bool found = false;
   std::size_t index = 0;  ///< before this statement of the older block
-  std::size_t token = 0;  ///< the same, as a token of the file
-  std::string where;      ///< for the user
-  std::string reason;     ///< why there is none
+  std::size_t token = 0;  ///< the same place, as an index among the tokens of the file
+  std::string where;      ///< the place, for the user
+  std::string reason;     ///< why there is no place
 };
 
-/// `names`: those that are others in the older version; `used`: names in the statements to be
-/// inserted, as they are there. The place makes no difference among statements of the older version
-/// that only log, or declare something else.
+/// Finds the place in `there` that corresponds to `place`. `names`: names that differ in the older
+/// version; `used`: names in the statements to be inserted, as the older version spells them.
+/// Places with nothing but log statements and unrelated declarations between them count as one.
 Position find_position(const BlockPlace& place, const OlderBlock& there, const KnownNames& names,
                        const std::set<std::string>& used);
 

@@ -8,7 +8,7 @@ namespace {
 
 using sources::Brackets;
 
-// Deeper than any author nests; a deeper block is part of its statement.
+// Deeper than any author nests blocks; tokens of a deeper block belong to its statement.
 constexpr int kDepthMax = 100;
 
 class Builder {
@@ -81,7 +81,7 @@ class Builder {
   const Source& source_;
   const std::vector<Token>& tokens_;
   const Brackets& brackets_;
-  std::map<std::size_t, const sources::ForLoop*> bodies_;  // by the brace
+  std::map<std::size_t, const sources::ForLoop*> bodies_;  // by the opening brace
 };
 
 void collect(const Block& block, std::vector<const Block*>& out) {

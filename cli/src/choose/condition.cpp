@@ -17,7 +17,7 @@ struct Condition::Node {
   enum class Kind { comparison, both, either, negation } kind = Kind::comparison;
   std::unique_ptr<const Node> first, second;
   std::string column, comparison, value;
-  std::optional<double> number;  // the value, if it is one and was not quoted
+  std::optional<double> number;  // set if the value is a number that was not quoted
 };
 
 namespace {
@@ -36,7 +36,7 @@ bool is_keyword(std::string_view word) { return word == "and" || word == "or" ||
 struct Word {
   enum class Kind { word, quoted, comparison, open, close, end } kind = Kind::end;
   std::string text;
-  std::size_t at = 0;  // its first byte
+  std::size_t at = 0;  // index of its first byte
 
   bool is(std::string_view keyword) const { return kind == Kind::word && text == keyword; }
 };
@@ -57,7 +57,7 @@ class Parser {
   }
 
  private:
-  // Deeper than anyone nests; keeps the stack from being used up.
+  // Deeper than any user nests conditions; protects the stack.
   static constexpr int kDepthMax = 200;
 
   [[noreturn]] void wrong(std::string_view expected) const {
@@ -70,7 +70,7 @@ class Parser {
                     here(), word_.at + 1, expected, found));
   }
 
-  /// The text around the word; all of a short one.
+  /// The text around the wrong word; a short text as a whole.
   std::string here() const {
     constexpr std::size_t kShown = 80;
     if (text_.size() <= kShown) return printable(text_);
@@ -102,7 +102,7 @@ class Parser {
     }
   }
 
-  /// A doubled quote stands for itself.
+  /// Reads a quoted text, in which a doubled quote stands for one.
   void quoted(char quote) {
     word_.kind = Word::Kind::quoted;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -207,7 +207,7 @@ bool compares(std::string_view comparison, const T& a, const T& b) {
   return a >= b;
 }
 
-/// True if any word of the field matches; for !=, if all words differ from the value.
+/// Whether any word of the field matches; for !=, whether no word equals the value.
 bool holds_of_words(const Node& node, const std::vector<std::string>& words) {
   const auto matches = [&](const std::string& word) {
     return node.comparison == "~" ? word.find(node.value) != std::string::npos
@@ -222,7 +222,7 @@ bool holds(const Node& node, const Field& field) {
   if (!field.words.empty()) return holds_of_words(node, field.words);
   if (node.comparison == "~") return field.text.find(node.value) != std::string::npos;
   if (field.number && node.number) {
-    // A number is also equal to the fewer digits that tables show of it.
+    // A number also equals its rounded form, as tables show it.
     const bool is_shown = field.text == node.value && !std::isnan(*node.number);
     if (is_shown && node.comparison == "=") return true;
     if (is_shown && node.comparison == "!=") return false;
@@ -263,7 +263,7 @@ std::optional<store::NumberTest> test_of(const Node& node) {
   if (!names) return std::nullopt;
   store::NumberTest test = *names;
   const std::string& op = node.comparison;
-  // Numbers that tables show alike have the same first six digits.
+  // Two numbers that tables show alike agree in their first six digits.
   const bool is_equal = op == "=" && std::isfinite(*node.number);
   const double alike = is_equal ? std::abs(*node.number) * 1e-5 : 0;
   if (op == "=" || op == ">" || op == ">=") test.least = *node.number - alike;
@@ -297,7 +297,7 @@ std::string print(const Node& node) {
     const bool bracketed = weaker && node.kind != Node::Kind::either;
     return bracketed ? fmt::format("({})", print(child)) : print(child);
   };
-  const auto right = [&](const Node& child) {  // chains are kept to the left
+  const auto right = [&](const Node& child) {  // chains of equal operators are nested on the left
     return child.kind == node.kind ? fmt::format("({})", print(child)) : inner(child);
   };
   switch (node.kind) {

@@ -1,4 +1,4 @@
-// Conditions on runs, as people write them: lr<0.01 and (accuracy>0.9 or not status=finished).
+// Conditions on runs, as users write them: lr<0.01 and (accuracy>0.9 or not status=finished).
 #pragma once
 
 #include "choose/run_facts.h"
@@ -20,27 +20,27 @@ namespace flor::cli {
 ///     term       = factor { "and" factor }
 ///     factor     = "not" factor | "(" condition ")" | COLUMN OPERATOR VALUE
 ///
-/// OPERATOR is one of = == != < <= > >= and ~ (contains). COLUMN is what find_column takes, VALUE a
-/// number or a text; either may stand in single or double quotes, and must where it contains
-/// blanks, brackets, quotes or operators, or is "and", "or" or "not". Numbers compare as numbers
-/// where both sides are ones, else texts as texts; but no text is less or greater than a number. A
-/// comparison with what a run does not have does not hold, and neither does one with NaN but for !=.
-/// A number equals what a table shows of it, too.
+/// OPERATOR is one of = == != < <= > >= and ~ (contains). COLUMN is a name that find_column
+/// accepts, VALUE a number or a text. Either may be quoted with ' or ", and must be if it contains
+/// blanks, brackets, quotes or operators, or is "and", "or" or "not". If both sides are numbers
+/// they compare as numbers, else as texts, but a text is never less or greater than a number. A
+/// comparison with something that a run does not have is false, and so is one with NaN except for
+/// !=. A number also equals its rounded form as tables show it.
 class Condition {
  public:
-  /// Throws UsageError, one line that names the column of the text at which it is wrong.
+  /// Throws UsageError with one line that gives the position of the error in the text.
   explicit Condition(std::string_view text);
   Condition(Condition&&) noexcept;
   Condition& operator=(Condition&&) noexcept;
   ~Condition();
 
-  /// The columns that it compares, in their order, each once.
+  /// The columns that the condition compares, each once, in the order of their first occurrence.
   std::vector<std::string> columns() const;
   bool holds(const std::function<Field(const std::string& column)>& field) const;
-  /// Comparisons of metrics and arguments with numbers that must hold where the condition does. Not
-  /// all of them, so that a run for which they hold is still to be asked.
+  /// Comparisons of metrics and arguments with numbers that are true of every run that meets the
+  /// condition. They only preselect: a run that meets them must still be tested with `holds`.
   std::vector<store::NumberTest> necessary() const;
-  /// The condition in its shortest form; parses to the same one.
+  /// The condition in its shortest form, which parses to the same condition.
   std::string text() const;
 
   struct Node;
@@ -49,14 +49,15 @@ class Condition {
   std::unique_ptr<const Node> root_;
 };
 
-/// Returns whether all `conditions` hold of a run. The facts of `runs` must be complete: the
-/// existing columns are looked up in them. Throws NotFound where no run has a column.
+/// Returns a function that tells whether a run meets all `conditions`. `runs` must be complete,
+/// with metrics and arguments: the existing columns are looked up in them. Throws NotFound if no
+/// run has one of the columns.
 std::function<bool(const ListedRun&)> run_filter(std::span<const ListedRun> runs,
                                                  const std::vector<std::string>& conditions,
                                                  std::int64_t now_us);
 
-/// Keeps only the runs that meet all `conditions`. Their facts must be complete. Throws NotFound
-/// where no run has a column.
+/// Keeps only the runs that meet all `conditions`. `runs` must have their metrics and arguments.
+/// Throws NotFound if no run has one of the columns.
 void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
                 std::int64_t now_us);
 

@@ -31,7 +31,7 @@ std::optional<std::int64_t> parse_count(const char* flag, const std::string& tex
   return count;
 }
 
-/// N:METRIC:min|max
+/// Parses N:METRIC:min or N:METRIC:max.
 BestRule parse_best(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string_view rest =

@@ -1,4 +1,4 @@
-// The rules of `flor keep` as people write them, and the reasons as they read them.
+// Parses the rules of `flor keep`, and prints them and the reasons for which checkpoints are kept.
 #pragma once
 
 #include <flor/store/ranking.h>
@@ -10,24 +10,24 @@
 
 namespace flor::cli {
 
-/// The rules given on the command line; empty: not given.
+/// The rules on the command line; an empty member was not given.
 struct KeepOptions {
   std::string last, every, under;
   std::vector<std::string> best;
   bool unscored = false;
-  bool newer = false;  ///< of equal scores
+  bool newer = false;  ///< of equal scores keep the newer
 };
 
-/// Throws UsageError with the right form.
+/// Throws UsageError with the right form if a rule is malformed.
 store::KeepRules parse_rules(const KeepOptions& options);
 
-/// "20GiB", "1.5T", "500MB", "4096": bytes. K, M, G and T are powers of 1024, as KiB and so on; KB,
-/// MB, GB and TB powers of 1000. Throws UsageError.
+/// Parses "20GiB", "1.5T", "500MB", "4096" as bytes. K, M, G, T and KiB to TiB are powers of 1024;
+/// KB, MB, GB and TB are powers of 1000. Throws UsageError.
 std::uint64_t parse_size(std::string_view text);
 
-/// "3:loss:min"
+/// The rule as the user writes it: "3:loss:min".
 std::string print_rule(const store::BestRule& rule);
-/// "last 2, best 3:loss:min (rank 1)"; nothing for what no rule keeps.
+/// "last 2, best 3:loss:min (rank 1)"; empty for a checkpoint that no rule keeps.
 std::string print_reasons(const store::Decision& decision, const store::KeepRules& rules);
 
 }  // namespace flor::cli

@@ -16,9 +16,9 @@ namespace {
 
 using Arguments = std::unordered_map<std::int64_t, std::vector<store::Argument>>;
 
-/// Metrics and arguments of the runs: read for all of them at once, or for each when it comes. They
-/// are first read with the first run: while the runs are being read, all comes from the same state
-/// of the catalog.
+/// The metrics and arguments of runs, read for all runs at once or for each run separately. The
+/// first read happens during the first `visit`, so that everything comes from the same state of the
+/// catalog as the runs.
 class Facts {
  public:
   Facts(const store::Store& store, const ListingPlan& plan, bool all)
@@ -54,22 +54,22 @@ class Facts {
   std::optional<Arguments> arguments_;
 };
 
-/// Whether so many runs meet the conditions that looking at them one by one, newest first, finds as
-/// many as are wanted sooner than the index tells which of all may meet them.
+/// Whether so many runs meet the conditions that testing them one by one, newest first, finds
+/// `wanted` of them sooner than asking the index for all candidates. `met` of `looked_at` runs did.
 bool is_common(std::size_t met, std::size_t looked_at, std::size_t wanted) {
   constexpr double kLookedAtMost = 5'000;
   return static_cast<double>(wanted) * static_cast<double>(looked_at) <=
          kLookedAtMost * static_cast<double>(met);
 }
 
-/// From so many on one query for all is faster, if most of all runs are among them.
+/// With at least kMany runs, if they are at least a kMost-th of all, one query for all is faster.
 constexpr std::size_t kMany = 100, kMost = 10;
 
 bool are_many(const store::Catalog& catalog, std::size_t runs) {
   return runs >= kMany && catalog.count_runs({}, kMost * runs) < kMost * runs;
 }
 
-/// The number of runs that are about to be read.
+/// An estimate of the number of runs that will be read.
 std::size_t expected_runs(const store::Catalog& catalog, const ListingPlan& plan,
                           const std::optional<std::vector<std::int64_t>>& among) {
   if (among) return std::min(among->size(), plan.limit);
@@ -90,7 +90,7 @@ class Filter {
     }
   }
 
-  /// The index has each of the columns; else evaluations may have found it.
+  /// Whether the index has every column; otherwise only an evaluation may have added it.
   bool is_known() const { return is_known_; }
   std::vector<store::NumberTest> necessary() const {
     std::vector<store::NumberTest> tests;
@@ -117,7 +117,8 @@ class Filter {
 
 namespace {
 
-/// Looks at every run before one is shown.
+/// Reads all runs before the first `visit`. Needed if a condition names a column that the index
+/// does not have: only the runs themselves can tell whether it exists.
 void each_of_all(const store::Store& store, ListingPlan plan, std::int64_t now_us,
                  const std::function<void(ListedRun&)>& visit) {
   const std::vector<std::string> where = std::exchange(plan.where, {});
@@ -177,7 +178,7 @@ void each_listed(const store::Store& store, const ListingPlan& plan, std::int64_
 std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan,
                                     std::int64_t now_us) {
   std::vector<ListedRun> runs;
-  // Moving thousands of runs to a larger place would take as long as reading them.
+  // Reserves memory: moving thousands of runs would take as long as reading them.
   if (plan.where.empty()) runs.reserve(expected_runs(store.catalog(), plan, std::nullopt));
   each_listed(store, plan, now_us, [&](ListedRun& facts) { runs.push_back(std::move(facts)); });
   return runs;

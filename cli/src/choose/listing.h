@@ -1,4 +1,4 @@
-// A listing of runs: the facts it reads of them, and their order.
+// Lists runs: reads the facts that a listing needs of them, and orders them.
 #pragma once
 
 #include "choose/run_facts.h"
@@ -17,31 +17,36 @@
 namespace flor::cli {
 
 struct ListingPlan {
-  std::string experiment = {};  ///< empty: of all
+  std::string experiment = {};  ///< empty: all experiments
   std::size_t limit = std::numeric_limits<std::size_t>::max();
-  std::vector<std::string> where = {};  ///< conditions that all must hold
+  std::vector<std::string> where = {};  ///< conditions that must all be met
   store::RunDetail detail = store::RunDetail::summary;
-  store::RunRanks ranks = store::RunRanks::first;                ///< first: it represents its group
-  bool metrics = false, arguments = false;                       ///< read them, too
-  store::MetricDetail metric_detail = store::MetricDetail::all;  ///< detail read of metrics
+  store::RunRanks ranks = store::RunRanks::first;                ///< first: of a group of ranks,
+                                                                 ///< only rank 0, which represents
+                                                                 ///< the group
+  bool metrics = false, arguments = false;                       ///< whether to read them, too
+  store::MetricDetail metric_detail = store::MetricDetail::all;  ///< how much to read of each
+                                                                 ///< metric
   store::RunPresence presence = store::RunPresence::there;
-  std::size_t sample = 256;  ///< newest runs that show how common matches of `where` are; not 0
+  std::size_t sample = 256;  ///< not 0; so many of the newest runs are read first, to estimate how
+                             ///< many match `where`
 };
 
-/// Shows `visit` the runs one by one, newest first. It may keep what it gets; the rest is reused
-/// for the next one. It must not list runs itself, and must not wait for other users of the store:
-/// the catalog is free for them only when all runs were shown. All facts are of one moment; with
-/// conditions, of two: the newest runs are looked at first. Throws NotFound, before any is shown,
-/// if a condition names a column that none of the runs has.
+/// Calls `visit` with each run, newest first. `visit` may move from its argument; else its memory
+/// is reused for the next run. `visit` must not list runs itself, and must not wait for another
+/// process that uses the store, because the catalog is locked for others until all runs were
+/// visited. All facts are from one moment; with conditions from two, since the newest runs are read
+/// first. Throws NotFound, before the first visit, if a condition names a column that no run has.
 void each_listed(const store::Store& store, const ListingPlan& plan, std::int64_t now_us,
                  const std::function<void(ListedRun&)>& visit);
 
-/// The same, all at once.
+/// Like each_listed, but returns all runs at once.
 std::vector<ListedRun> read_listing(const store::Store& store, const ListingPlan& plan,
                                     std::int64_t now_us);
 
 enum class Order : std::uint8_t { rising, falling };
-/// The indices of `runs` in the order of a column; runs without it come last either way.
+/// The indices of `runs` ordered by a column. Runs that have nothing in it come last in both
+/// orders.
 std::vector<std::size_t> listing_order(std::span<const ListedRun> runs, const RunColumn& column,
                                        Order order, std::int64_t now_us);
 

@@ -27,7 +27,7 @@ std::bitset<256> set_of(const std::function<bool(unsigned char)>& has) {
 
 bool is_word(unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); }
 
-/// \d, \W and their like; nothing for other letters.
+/// The set of a class such as \d or \W; nullopt for other letters.
 std::optional<std::bitset<256>> named_set(char letter) {
   const auto lower = static_cast<char>(letter | 0x20);
   std::bitset<256> set;
@@ -124,7 +124,7 @@ class PatternCompiler {
     return value;
   }
 
-  /// `few`: leaving is tried before going on.
+  /// The code for `least` to `most` repetitions. `few`: tries to stop before it tries another one.
   Code times(const Code& once, std::size_t least, std::size_t most, bool few) {
     Code code;
     const auto fork = [few](std::int32_t past) {
@@ -296,12 +296,13 @@ std::optional<Pattern::Group> Pattern::group_in(std::string_view text, std::size
   };
   const std::size_t end = code_.size();
   std::vector<Way> now, next, open;
-  std::vector<std::size_t> seen(end + 1, 0);  // at which byte, from 1
+  std::vector<std::size_t> seen(end + 1, 0);  // the byte at which an instruction was last visited,
+                                              // plus 1
   std::optional<Group> found;
   for (std::size_t at = from; at <= text.size() && (!found || !now.empty()); ++at) {
-    if (!found) now.push_back({});  // a match that begins here counts less than earlier ones
+    if (!found) now.push_back({});  // a match that begins here has less priority than earlier ones
     next.clear();
-    open.assign(now.rbegin(), now.rend());  // the last one is looked at first
+    open.assign(now.rbegin(), now.rend());  // the last element is taken first
     while (!open.empty()) {
       Way way = open.back();
       open.pop_back();
@@ -309,7 +310,7 @@ std::optional<Pattern::Group> Pattern::group_in(std::string_view text, std::size
       if (way.place == end) {
         way.group.match_end = at;
         found = way.group;
-        break;  // the ways that are left count less
+        break;  // the remaining ways have less priority
       }
       const Instruction& step = code_[way.place];
       const auto go = [&](std::int32_t by) {
@@ -339,9 +340,11 @@ std::optional<Pattern::Group> Pattern::group_in(std::string_view text, std::size
 
 bool Pattern::found_in(std::string_view text, std::size_t* steps) const {
   const std::size_t end = code_.size();
-  std::vector<std::size_t> now, next, open, seen(end + 1, 0);  // seen: at which byte, from 1
+  std::vector<std::size_t> now, next, open, seen(end + 1, 0);  // seen: the byte at which an
+                                                               // instruction was last visited, plus
+                                                               // 1
   for (std::size_t at = 0; at <= text.size(); ++at) {
-    // A match may begin at every byte. Each place in the code is looked at once for each of them.
+    // A match may begin at every byte. Each instruction is visited once for each byte.
     open = now;
     open.push_back(0);
     next.clear();

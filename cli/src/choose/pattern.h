@@ -1,5 +1,5 @@
-// Regular expressions of users, searched for in linear time: no pattern and no text makes a search
-// long.
+// Regular expressions written by users, searched for in linear time, so that neither a pattern nor
+// a text can make a search take very long.
 #pragma once
 
 #include <bitset>
@@ -12,25 +12,26 @@
 
 namespace flor::cli {
 
-/// Patterns of ECMAScript, but for back references and looking ahead, which need backtracking.
+/// Regular expressions of ECMAScript, except for back references and lookahead, which would need
+/// backtracking.
 class Pattern {
  public:
-  /// Throws UsageError, one line that begins with `option`.
+  /// Throws UsageError, one line that begins with `option` (such as "--grep").
   Pattern(std::string_view option, std::string_view pattern);
 
-  /// Whether it matches anywhere in `text`. Takes at most as many steps as text and pattern have
-  /// bytes, multiplied; repetitions count as often as they are written out. They are added to
+  /// Whether the pattern matches anywhere in `text`. Takes at most |text| * |pattern| steps, where
+  /// a counted repetition such as a{9} is as long as its copies. Adds the number of steps to
   /// `steps`, for tests.
   bool found_in(std::string_view text, std::size_t* steps = nullptr) const;
 
-  /// Whether some part of the pattern is in brackets, but for (?:...).
+  /// Whether a part of the pattern is in capturing brackets, i.e. not (?:...).
   bool has_group() const { return has_group_; }
-  /// The place of what the first brackets match, and the end of the whole match.
+  /// The range that the first capturing brackets match, and the end of the whole match.
   struct Group {
     std::size_t begin = 0, end = 0, match_end = 0;
   };
-  /// The one in the first match at `from` or later, as ECMAScript would find it; brackets that take
-  /// no part in that are empty. Linear like `found_in`.
+  /// The group of the first match that begins at `from` or later, as ECMAScript would find it. It
+  /// is empty if the brackets take no part in the match. Linear like `found_in`.
   std::optional<Group> group_in(std::string_view text, std::size_t from = 0) const;
 
  private:
@@ -38,7 +39,7 @@ class Pattern {
   using Set = std::bitset<256>;
   enum class Kind : std::uint8_t {
     set,
-    split,  ///< the first way is tried first
+    split,  ///< alternatives: tries `first` before `second`
     jump,
     begin,
     end,
@@ -49,14 +50,14 @@ class Pattern {
   };
   struct Instruction {
     Kind kind = Kind::set;
-    std::int32_t set = 0;           ///< of `sets_`
-    std::int32_t first = 1, second = 1;  ///< where it continues, relative to it
+    std::int32_t set = 0;           ///< index in `sets_`
+    std::int32_t first = 1, second = 1;  ///< the next instructions, relative to this one
   };
   using Code = std::vector<Instruction>;
 
   bool holds(const Instruction& assertion, std::string_view text, std::size_t at) const;
 
-  Code code_;  ///< one past its end the pattern has matched
+  Code code_;  ///< the pattern has matched when the position is code_.size()
   std::vector<Set> sets_;
   bool has_group_ = false;
 };

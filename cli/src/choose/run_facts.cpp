@@ -1,4 +1,4 @@
-// The facts that a listing has of a run, and the columns it can be shown in.
+// The facts that a listing has of a run, and the columns in which it shows them.
 #include "choose/run_facts.h"
 
 #include "choose/run_spec.h"
@@ -108,7 +108,7 @@ const std::array kBuiltins = {
     Builtin{"metrics", kLeft, [](const ListedRun& f, std::int64_t) { return metrics_field(f); }},
 };
 
-/// The columns of what users have said, by name; null for any other.
+/// The maker of the column "tag" or "note"; null for other names.
 RunColumn (*label_column(std::string_view name))() {
   if (name == "tag") return tag_column;
   return name == "note" ? note_column : nullptr;
@@ -116,9 +116,9 @@ RunColumn (*label_column(std::string_view name))() {
 
 enum class Aggregate { last, minimum, maximum, count };
 
-/// The facts of a run that a column which is not built in may show, in this order.
+/// Meanings of the name of a column that is not built in, in order of precedence.
 struct Meaning {
-  std::string metric = {};  ///< empty: none
+  std::string metric = {};  ///< the metric of this name; empty: none
   std::string aggregated = {};
   Aggregate aggregate = Aggregate::last;  ///< of the metric `aggregated`
   std::string argument = {};
@@ -141,7 +141,7 @@ Meaning meaning_of(std::string_view name) {
   if (!only_metric) meaning.argument = name;
   const std::size_t colon = name.rfind(':');
   if (colon == std::string_view::npos) return meaning;
-  // The whole name comes first: a metric may be called "loss:min".
+  // The whole name has precedence, because a metric may be called "loss:min".
   if (const auto aggregate = parse_aggregate(name.substr(colon + 1))) {
     meaning.aggregated = name.substr(0, colon);
     meaning.aggregate = *aggregate;
@@ -165,7 +165,7 @@ Field metric_field(const MetricSummary& metric, Aggregate aggregate) {
     return {readable(metric.type, metric.last), number(metric.type, metric.last), Tone::plain};
   }
   const double value = aggregate == Aggregate::minimum ? metric.minimum : metric.maximum;
-  // Only numbers have a least and a greatest one.
+  // Only numbers have a minimum and a maximum.
   if (std::isnan(value)) return {};
   return {readable(value), value, Tone::plain};
 }

@@ -1,4 +1,4 @@
-// The facts that a listing has of a run, and the columns it can be shown in.
+// The facts that a listing has of a run, and the columns in which it shows them.
 #pragma once
 
 #include "output/color.h"
@@ -17,23 +17,24 @@
 
 namespace flor::cli {
 
-/// A run with what the columns of a listing need of it.
+/// A run with everything that the columns of a listing need.
 struct ListedRun {
   store::Run run;
   std::vector<store::MetricSummary> metrics;
   std::vector<store::Argument> arguments;
 };
 
-/// One field of a listing.
+/// One cell of a listing.
 struct Field {
-  std::string text;              ///< empty: the run has no such thing
-  std::optional<double> number;  ///< by which it sorts and compares, if it is one
+  std::string text;              ///< empty: the run has nothing in this column
+  std::optional<double> number;  ///< the value to sort and compare by, if it is a number
   Tone tone = Tone::plain;
-  std::vector<std::string> words = {};  ///< of a field that has several, each of which compares
+  std::vector<std::string> words = {};  ///< for a cell with several texts, such as tags: a
+                                        ///< condition compares with each
 };
 
-/// A column of `flor list`, by name: one of the built-in ones, a metric ("loss", "loss:min",
-/// "metric:loss"), an argument ("lr", "arg:lr"), or what users have said ("tag", "note").
+/// A column of `flor list`: a built-in one, a metric ("loss", "loss:min", "metric:loss"), an
+/// argument ("lr", "arg:lr"), or a "tag" or "note" that users have given.
 struct RunColumn {
   std::string title;
   Align align = Align::left;
@@ -42,33 +43,33 @@ struct RunColumn {
   std::function<Field(const ListedRun&, std::int64_t now_us)> field;
 };
 
-/// The column of that name, whether or not a run has it. A name that is a metric of one run and an
-/// argument of another shows of each run what that has; of one that has both, the metric. So do
-/// "tag" and "note", and only of a run without either what users have said of it.
+/// The column of this name, whether or not a run has it. If the name is both a metric and an
+/// argument, the cell of a run shows what that run has, first the metric. The same holds for "tag"
+/// and "note": a metric or argument of that name comes before what users have said.
 RunColumn column_named(std::string_view name);
-/// The same, but throws NotFound with the nearest name if none of `runs`, whose facts must be
-/// complete, has it.
+/// Like column_named, but throws NotFound with the nearest name if none of `runs` has the column.
+/// `runs` must have their metrics and arguments.
 RunColumn find_column(std::string_view name, std::span<const ListedRun> runs);
-/// The metrics and the argument that a column of that name shows, without a range; none for a
-/// built-in column.
+/// Names of the metrics and of the argument that this column shows, without bounds on the numbers;
+/// nullopt for a built-in column.
 std::optional<store::NumberTest> names_of(std::string_view name);
-/// The column of the tags, or the note, that users have given.
+/// The columns of the tags and of the notes that users have given.
 RunColumn tag_column();
 RunColumn note_column();
-/// The built-in column of that name.
+/// The built-in column of this name, if there is one.
 std::optional<RunColumn> builtin_column(std::string_view name);
 /// Names of the built-in columns, for help and suggestions.
 std::vector<std::string> builtin_column_names();
 
-/// "finished", "running", "interrupted", "failed", with what is missing: "finished,
-/// epochs 17..19 not stored".
+/// "finished", "running", "interrupted" or "failed", with what is missing: "finished, epochs 17..19
+/// not stored".
 std::string status_text(const store::Run& run);
 Tone status_tone(const store::Run& run);
 
-/// Orders fields: numbers before texts, what is missing last in either direction.
+/// Whether `a` comes before `b`: numbers before texts, empty fields last in both directions.
 bool sorts_before(const Field& a, const Field& b, bool descending);
 
-/// The number that all of a text says; absent where it says something else.
+/// The number that the whole text spells; nullopt if it is something else.
 std::optional<double> as_number(std::string_view text);
 
 }  // namespace flor::cli

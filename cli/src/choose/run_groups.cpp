@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 4> kWords{"experiment", "tag", "commit", 
 
 bool is_word(std::string_view name) { return std::ranges::find(kWords, name) != kWords.end(); }
 
-/// "A,B" as two names; an argument may be written "arg:A".
+/// Splits "A,B" into names. An argument may be written as "arg:A".
 std::vector<std::string> names_of_keys(const std::vector<std::string>& texts,
                                        std::string_view option) {
   std::vector<std::string> names;
@@ -56,7 +56,7 @@ class Grouping {
     for (const std::string& name : names) require(name);
     std::map<std::vector<std::optional<std::string>>, RunGroup> groups;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
-      std::vector<std::vector<GroupKey>> all{{}};  // several, where a run has several tags
+      std::vector<std::vector<GroupKey>> all{{}};  // several if the run has several tags
       for (const std::string& name : names) {
         std::vector<std::vector<GroupKey>> longer;
         for (const GroupKey& key : keys(name, run)) {
@@ -81,7 +81,7 @@ class Grouping {
     return result;
   }
 
-  /// Everything in which the runs differ but `names`: arguments, experiments and versions.
+  /// The arguments, experiments and versions, except `names`, in which the runs differ.
   std::vector<std::string> others(const std::vector<std::string>& names) {
     for (const std::string& name : names) require(name);
     const auto is_named = [&](const std::string& name) {
@@ -106,7 +106,7 @@ class Grouping {
   }
 
  private:
-  /// The argument that is meant; empty for a word.
+  /// The name of the argument that is meant; empty for a word such as `tag`.
   static std::string argument_of(std::string_view name) {
     if (is_word(name)) return {};
     return std::string(name.starts_with(kArgument) ? name.substr(kArgument.size()) : name);

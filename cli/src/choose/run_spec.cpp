@@ -1,4 +1,4 @@
-// Runs and epochs as people write them.
+// Parses runs and epochs as users write them.
 #include "choose/run_spec.h"
 
 #include "output/terminal_text.h"
@@ -105,7 +105,7 @@ store::Run default_run(const store::Catalog& catalog) {
   for (auto place = std::filesystem::current_path(unknown); !place.empty();
        place = place.parent_path()) {
     if (const auto name = catalog.last_name(place.string())) {
-      // There may be later runs of this name that another repository recorded.
+      // The latest run of this name may have been recorded in another repository.
       auto runs = catalog.runs(*name, SIZE_MAX, store::RunDetail::all, store::RunRanks::first);
       std::erase_if(runs, [&](const auto& run) { return run.start.repository != place.string(); });
       detail::leave_out_fetched(runs);

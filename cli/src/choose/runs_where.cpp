@@ -29,7 +29,7 @@ std::vector<store::Run> listed(Context& context, const ListingPlan& plan) {
   return runs;
 }
 
-/// All runs of an experiment, or the one run.
+/// All runs of an experiment if `word` is its name, else the one run that it names.
 std::vector<store::Run> runs_named(Context& context, const std::string& word,
                                    store::RunRanks ranks) {
   const std::vector<std::string> experiments = context.catalog().experiments();
@@ -51,7 +51,7 @@ std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted) 
   if (wanted.words.empty() && wanted.where.empty()) {
     return runs_named(context, default_run(context.catalog()).start.experiment, wanted.ranks);
   }
-  if (wanted.words.empty()) {  // the index finds them without looking at each
+  if (wanted.words.empty()) {  // the index finds them faster than testing each run
     runs = listed(context,
                   {.where = wanted.where, .detail = store::RunDetail::all, .ranks = wanted.ranks});
   } else {

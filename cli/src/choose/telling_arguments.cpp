@@ -9,12 +9,12 @@
 namespace flor::cli {
 namespace {
 
-/// Different values of one argument that are kept apart.
+/// At most so many different values of one argument are distinguished.
 constexpr std::size_t kValuesMax = 1000;
-/// From so many runs on, values that are all different look like names.
+/// From this number of runs on, values that are all different are taken for names of the runs.
 constexpr std::uint64_t kRunsOfNames = 3;
 
-/// Whether the last word of the name is "seed".
+/// Whether the last word of an argument's name is "seed".
 bool is_seed(std::string_view name) {
   constexpr std::string_view kSeed = "seed";
   if (name.size() < kSeed.size()) return false;

@@ -1,4 +1,4 @@
-// The arguments by which runs that are shown together can be told apart.
+// Finds the arguments by which runs that are shown together can be told apart.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -14,36 +14,38 @@
 
 namespace flor::cli {
 
-/// Gathers the arguments of runs one by one. An argument tells runs apart where two of them have
-/// different values of it, or where only some runs of an experiment have it.
+/// Gathers the arguments of runs one by one. An argument tells runs apart if two of them have
+/// different values of it, or if only some runs of an experiment have it.
 class TellingArguments {
  public:
   struct Argument {
     std::string name;
-    bool is_text = false;    ///< in some run
-    std::size_t widest = 0;  ///< columns that its longest value takes
+    bool is_text = false;    ///< whether its value is a text in some run
+    std::size_t widest = 0;  ///< width of its longest value, in columns of a terminal
     bool tells = false;
   };
 
   void add(std::string_view experiment, std::span<const store::Argument> arguments);
 
-  /// All arguments, the most telling first: the one by which the most pairs of runs differ. Those
-  /// that rather name or repeat a run come after those that set something up: seeds, and texts and
-  /// whole numbers that are another one in every run. Those that tell nothing come last, in the
-  /// order in which they were met.
+  /// All arguments, the most telling first: those in which the most pairs of runs differ. Seeds,
+  /// and texts and whole numbers that are different in every run, come after the others, because
+  /// they name a run rather than configure it. Arguments that do not tell runs apart come last, in
+  /// the order in which they were added.
   std::vector<Argument> ranked() const;
-  /// Only those that tell runs apart.
+  /// The part of `ranked` that tells runs apart.
   std::vector<Argument> telling() const;
 
  private:
-  /// Counts for one argument. `values` is bounded: further ones count as seen once.
+  /// Counts for one argument. The size of `values` is limited: any further value counts as seen
+  /// once.
   struct Seen {
     std::string name;
     bool is_text = false, is_real = false;
     std::size_t widest = 0;
     std::unordered_map<std::string, std::uint64_t> values;
     std::uint64_t runs = 0, others = 0;
-    std::map<std::string, std::uint64_t, std::less<>> having;  // runs by experiment
+    std::map<std::string, std::uint64_t, std::less<>> having;  // number of runs that have it, by
+                                                               // experiment
 
     bool is_name() const;
   };
@@ -51,11 +53,11 @@ class TellingArguments {
 
   std::vector<Seen> seen_;
   std::unordered_map<std::string, std::size_t> index_;
-  std::map<std::string, std::uint64_t, std::less<>> runs_;  // by experiment
+  std::map<std::string, std::uint64_t, std::less<>> runs_;  // number of runs, by experiment
 };
 
-/// A name by which a column of `flor list` means the argument alone: its own, or "arg:epochs" where
-/// a column of the run is called so.
+/// The name by which a column of `flor list` means the argument: the argument's own, or
+/// "arg:epochs" if a built-in column has that name.
 std::string argument_title(std::string_view name);
 
 }  // namespace flor::cli

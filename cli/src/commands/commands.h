@@ -1,4 +1,4 @@
-// The subcommands, one a file; registered in app.cpp, `groups()`.
+// Makers of the subcommands, each in a file of its own; app.cpp registers them in `groups()`.
 #pragma once
 
 #include "shell/command.h"

@@ -7,7 +7,7 @@
 namespace flor::cli {
 namespace {
 
-/// Takes together the points at the same x.
+/// Averages the points of several series that have the same x.
 Series mean_of(std::vector<const Series*> all) {
   std::vector<Point> points;
   for (const Series* series : all) {
@@ -20,7 +20,7 @@ Series mean_of(std::vector<const Series*> all) {
   for (std::size_t i = 0; i < points.size();) {
     Spread spread;
     const double x = points[i].x;
-    // Where a value was found matters only where all were found in one way.
+    // The mean has an origin other than `recorded` only if all its values have that origin.
     const Origin origin = points[i].origin;
     bool is_same = true;
     for (; i < points.size() && points[i].x == x; ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSecond = 1e6;
 
-/// Element `index`, or the last one before it; 0 if there is none.
+/// Element `index` of the list, or its last one if the list is shorter; 0 if it is empty.
 template <typename T>
 T at_or_last(const std::vector<T>& list, std::int64_t index) {
   if (list.empty()) return T{};
@@ -22,8 +22,8 @@ T at_or_last(const std::vector<T>& list, std::int64_t index) {
                        list.size() - 1)];
 }
 
-/// How far epochs may be ahead of those that are known to have passed. Beyond lies only what a
-/// catalog from elsewhere claims.
+/// How many epochs ahead of the known ones a number is accepted. A larger number comes from a
+/// catalog of another machine that claims nonsense.
 constexpr std::int64_t kAheadMax = 100'000;
 
 template <typename T>
@@ -121,7 +121,7 @@ void Course::notice(std::string_view name, std::int64_t epoch, std::int64_t step
   }
   Loop& loop = found->second;
   if (epoch - std::max(std::ssize(loop.steps), std::ssize(before_)) > kAheadMax) return;
-  // Recorded numbers of steps count; only missing or smaller ones are replaced.
+  // Only raises a number of steps: a recorded number is never smaller than the truth.
   for (std::int64_t next = std::ssize(loop.steps); next <= epoch; ++next) {
     loop.steps.push_back(0);
     loop.before.push_back(loop.before.back());

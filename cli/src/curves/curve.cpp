@@ -6,7 +6,7 @@
 namespace flor::cli {
 namespace {
 
-/// Chooses the indices of the points of one column to keep.
+/// Chooses which points of one column to keep, by their indices.
 class Column {
  public:
   void add(std::size_t index, double y) {
@@ -48,7 +48,7 @@ class Column {
 std::vector<Point> smoothed(std::span<const Point> points, double weight) {
   std::vector<Point> result(points.begin(), points.end());
   if (weight <= 0) return result;
-  double mean = 0, left = 1;  // left: weight to the power of the number of values
+  double mean = 0, left = 1;  // left: weight^k after k values
   for (Point& point : result) {
     if (!std::isfinite(point.y)) continue;
     mean = weight * mean + (1 - weight) * point.y;

@@ -17,7 +17,7 @@
 namespace flor::cli {
 namespace {
 
-/// A point whose x is not known yet.
+/// A value whose position on the axis is not computed yet.
 struct Spot {
   std::int64_t epoch = 0, step = 0;
   double y = 0;
@@ -29,11 +29,11 @@ Origin origin_of_value(const store::Value& value) {
   return value.replay == 0 ? Origin::recorded : Origin::hindsight;
 }
 
-/// The values of one series, in the order of reading.
+/// The values of one series, in the order in which they were read.
 struct Gathered {
   std::string metric, path;
   std::vector<Spot> spots;
-  bool doubtful = false;  ///< such values have a series of their own
+  bool doubtful = false;  ///< doubtful values are a series of their own
 };
 
 class Gatherer {
@@ -106,7 +106,7 @@ std::vector<std::string> names_where(const store::Catalog& catalog,
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us) {
   SeriesAnswer answer;
-  // An empty query would mean all metrics.
+  // A query without names would mean all metrics.
   if (question.metrics.empty()) return answer;
   Gatherer gatherer(answer);
   store::ValueQuery query{.run = run.id, .names = question.metrics};
@@ -114,7 +114,8 @@ SeriesAnswer series_of(const store::Store& store, const store::Run& run,
   query.last_epoch = question.last_epoch;
   query.evaluated = true;
   store::each_value(store, query, [&](store::Value&& value) { gatherer.add(value); });
-  // Read after the values, so that the facts which they need are written, or noticed below.
+  // Reads the course after the values, so that the steps and durations of all their places are
+  // known, or reported by `notice` below.
   Course course(store.catalog(), run, now_us);
   for (const Gathered& gathered : gatherer.all()) {
     const std::string_view loop = nested_loop(gathered.path);

@@ -24,7 +24,7 @@ void Spread::add(double value) {
 
 std::optional<double> Spread::mean() const {
   if (count_ == 0) return std::nullopt;
-  // Rounding must not carry it out of the numbers that it is the mean of.
+  // Rounding must not move the mean out of the range of the numbers.
   return std::clamp(static_cast<double>(first_ + mean_), least_, greatest_);
 }
 

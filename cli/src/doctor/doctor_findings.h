@@ -15,15 +15,15 @@ enum class Health { ok, warning, failure };
 std::string_view to_string(Health health);  ///< "ok", "warn", "fail"
 
 struct Finding {
-  std::string topic;  ///< "store", "BLAS"
+  std::string topic;  ///< for example "store", "BLAS"
   Health health = Health::ok;
   std::string what;
   std::string advice = {};  ///< what to do; empty if all is well
 };
 using Findings = std::vector<Finding>;
 
-/// Examines Flor and its libraries, libtorch, BLAS and threads as installed here. libtorch is
-/// searched for as files, not loaded.
+/// Examines Flor and its libraries, libtorch, BLAS and threads as installed on this machine. Looks
+/// for the files of libtorch without loading them.
 void examine_machine(Findings& findings);
 
 /// Examines the directory of the store, its file system and free space, the catalog, and locks.
@@ -32,10 +32,10 @@ void examine_store(const std::filesystem::path& home, Findings& findings);
 /// Examines the git repository around the working directory.
 void examine_repository(Findings& findings);
 
-/// Finds causes for inexact replays of the latest runs, and unfinished runs.
+/// Looks for unfinished runs, and for reasons why replays of the latest runs could be inexact.
 void examine_runs(const store::Store& store, Findings& findings);
 
-/// The library that a program here would get for matrix products; empty if there is none.
+/// The path of the BLAS library that a program on this machine would load; empty if there is none.
 std::string blas_here();
 
 }  // namespace flor::cli

@@ -28,7 +28,7 @@ std::vector<std::string> split_paths(const char* variable) {
   return paths;
 }
 
-/// Directories in which libtorch may have been installed.
+/// The directories in which libtorch may be installed.
 std::vector<fs::path> library_directories() {
   std::vector<fs::path> found;
   for (const std::string& path : split_paths("LD_LIBRARY_PATH")) found.emplace_back(path);
@@ -45,7 +45,8 @@ std::vector<fs::path> library_directories() {
   return found;
 }
 
-/// The version in its header, or else in the name of the file that the link leads to.
+/// The version of libtorch: from its header, or else from the name of the file that the link points
+/// to.
 std::string torch_version(const fs::path& library) {
   const fs::path prefix = library.parent_path().parent_path();
   for (const fs::path& include : {prefix / "include", prefix.parent_path() / "include"}) {
@@ -139,7 +140,7 @@ std::string blas_here() {
     path = fs::canonical(map->l_name, error).string();
     if (error) path = map->l_name;
   }
-  return path;  // stays loaded: some of these libraries have threads
+  return path;  // never unloaded: some of these libraries have started threads
 }
 
 void examine_machine(Findings& findings) {

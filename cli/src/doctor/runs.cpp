@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Experiments whose latest run is examined; if there are more, the newest ones.
+/// The latest run of at most so many experiments, the newest ones, is examined.
 constexpr std::size_t kExperiments = 20;
 
 std::string fact(const store::Run& run, const std::string& name) {
@@ -25,7 +25,7 @@ std::string fact(const store::Run& run, const std::string& name) {
   return found == run.start.environment.end() ? std::string() : found->second;
 }
 
-/// Compares the run's environment with the one that a replay here would have.
+/// Compares the recorded environment with the one that a replay on this machine would have.
 void compare_environment(const store::Run& run, Findings& findings) {
   const std::string title = cli::title(run);
   char host[256] = {};
@@ -56,7 +56,7 @@ void compare_environment(const store::Run& run, Findings& findings) {
   }
 }
 
-/// Finds settings under which GPUs do not compute the same twice.
+/// Warns of settings with which GPUs may compute different results each time.
 void look_at_gpus(const store::Run& run, Findings& findings) {
   if (fact(run, "cuda0").empty()) return;
   const std::string title = cli::title(run);
@@ -123,7 +123,7 @@ void look_at_unfinished(const store::Store& store, const std::vector<store::Run>
                         "--flor_resume goes on with it; its complete epochs can be replayed as "
                         "they are"});
   }
-  // The kernel releases a dead process's lock; its file may stay.
+  // The kernel releases the lock of a dead process, but the lock file may stay.
   std::set<std::string> known;
   for (const store::Run& run : runs) known.insert(run.key);
   std::size_t stale = 0;

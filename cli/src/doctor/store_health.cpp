@@ -47,7 +47,7 @@ constexpr std::array kFilesystems{
     KnownFilesystem{0x47504653, "gpfs", true},
 };
 
-/// The nearest directory that exists.
+/// The path itself if it exists, else the nearest parent directory that exists.
 fs::path existing(fs::path path) {
   std::error_code error;
   while (!fs::exists(path, error) && path.has_parent_path() && path != path.parent_path()) {
@@ -120,7 +120,7 @@ void examine_room(const fs::path& directory, Findings& findings) {
   }
 }
 
-/// Examines the access of other users of the machine: checkpoints and values reveal data and work.
+/// Checks whether other users of the machine can read the store, which reveals data and work.
 void examine_mode(const fs::path& home, Findings& findings) {
   struct stat status {};
   if (::stat(home.c_str(), &status) != 0) return;
@@ -198,7 +198,7 @@ void examine_store(const fs::path& home, Findings& findings) {
 
 namespace {
 
-/// A text within double quotes of the shell.
+/// Escapes a text for double quotes in a shell.
 std::string within_quotes(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -208,7 +208,7 @@ std::string within_quotes(const std::string& text) {
   return out;
 }
 
-/// Finds secrets that earlier recordings committed. A large history is searched for a moment only.
+/// Looks for secrets that earlier recordings committed. A large history is searched for only 2 s.
 void examine_secrets(const git::Repository& repository, Findings& findings) {
   constexpr std::chrono::seconds kMoment{2};
   const auto end = std::chrono::steady_clock::now() + kMoment;

@@ -20,8 +20,8 @@ constexpr std::array<std::uint32_t, 256> crc_table() {
   return table;
 }
 
-/// TFRecord masks checksums by a rotation and a sum, since checksums of bytes that hold their own
-/// checksum would be constant.
+/// TFRecord stores checksums masked by a rotation and an addition: a plain CRC over bytes that end
+/// in their own CRC would be a constant.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8u; }
 
 std::string little_endian(std::uint64_t value, int size) {
@@ -124,7 +124,7 @@ void EventFile::image(std::string_view tag, EventPlace place, const EncodedImage
 }
 
 void EventFile::text(std::string_view tag, EventPlace place, std::string_view text) {
-  constexpr std::uint64_t kStrings = 7;  // DT_STRING
+  constexpr std::uint64_t kStrings = 7;  // TensorFlow's DT_STRING
   ProtoMessage plugin, metadata, size, shape, tensor;
   plugin.bytes(1, "text");
   metadata.message(1, plugin);

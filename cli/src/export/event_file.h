@@ -1,4 +1,4 @@
-// Event files, which TensorBoard reads: frames of TFRecord around messages of the type Event.
+// Writes event files for TensorBoard: messages of type Event in TFRecord frames.
 #pragma once
 
 #include "output/stream.h"
@@ -12,13 +12,13 @@ namespace flor::cli {
 /// CRC-32C (Castagnoli), as in RFC 3720.
 std::uint32_t crc32c(std::string_view bytes);
 
-/// The place of an event. Times are Unix time in microseconds.
+/// The step and the time of an event. Times are Unix time in microseconds.
 struct EventPlace {
   std::int64_t step = 0;
   std::int64_t time_us = 0;
 };
 
-/// `edges` has one element more than `counts`; neither is empty.
+/// Histogram: `edges` has one element more than `counts`; neither is empty.
 struct HistogramBins {
   std::span<const double> edges, counts;
 };
@@ -28,19 +28,19 @@ struct EncodedImage {
   std::string_view png;
 };
 
-/// Writes events in the order of the calls. Field names and numbers are those of TensorFlow's
-/// event.proto, summary.proto and tensor.proto.
+/// Writes events in the order of the calls. Field numbers are those of TensorFlow's event.proto,
+/// summary.proto and tensor.proto.
 class EventFile {
  public:
-  /// Begins the file.
+  /// Writes the header of the file.
   EventFile(Output& out, std::int64_t started_us);
 
-  /// TensorBoard's numbers have 32 bits; larger ones become infinite.
+  /// Writes a number as a 32-bit float, as TensorBoard has it; a larger one becomes infinite.
   void scalar(std::string_view tag, EventPlace place, double value);
-  /// The message's sums are computed from the middles of the bins.
+  /// Writes a histogram. Its sum and sum of squares are computed from the middles of the bins.
   void histogram(std::string_view tag, EventPlace place, const HistogramBins& bins);
   void image(std::string_view tag, EventPlace place, const EncodedImage& image);
-  /// Writes a text, as Markdown.
+  /// Writes a text, which TensorBoard renders as Markdown.
   void text(std::string_view tag, EventPlace place, std::string_view text);
 
  private:

@@ -13,26 +13,29 @@
 
 namespace flor::cli {
 
-/// The origin that a .safetensors file names.
+/// The origin of a checkpoint, as written into a .safetensors file.
 struct ExportOrigin {
-  std::string run;  ///< key
+  std::string run;  ///< key of the run
   std::string experiment, commit;
   std::int64_t epoch = 0;
-  std::string loop = {};   ///< nested loop at whose end it was taken, if any
-  std::string saved = {};  ///< name of a saved checkpoint
+  std::string loop = {};   ///< the nested loop at whose end the checkpoint was taken; empty: at a
+                           ///< boundary
+  std::string saved = {};  ///< name of a saved checkpoint, or empty
   std::string digest = {};
 };
 
-/// Accepts .pt and .pth, archives of PyTorch, and .safetensors; UsageError for any other ending.
+/// Throws UsageError if the file name does not end in .pt or .pth (archives of PyTorch) or
+/// .safetensors.
 void check_export_name(const std::filesystem::path& file);
 struct ExportedFile {
   store::ExportReport report;
-  std::vector<std::string> modules = {};  ///< several, of which `object` could have chosen one
+  std::vector<std::string> modules = {};  ///< if there are several, `object` could have chosen one
+                                          ///< of these
 };
 
-/// Writes the file; the ending of its name chooses the form. A .safetensors file has the whole
-/// checkpoint, a .pt file the state dictionary of `object` (export/state_dict.h). Throws what the
-/// writers of checkpoint/transfer.h throw.
+/// Writes the checkpoint to `file`; the extension chooses the format. A .safetensors file has the
+/// whole checkpoint, a .pt file the state dictionary of `object` (export/state_dict.h). Throws
+/// whatever the writers in checkpoint/transfer.h throw.
 ExportedFile export_checkpoint(const store::Store& store, std::int64_t checkpoint,
                                const std::filesystem::path& file, const ExportOrigin& origin,
                                std::string_view object = {}, const std::stop_token& stop = {});

@@ -25,7 +25,8 @@ std::string chunk(std::string_view type, std::string_view content) {
          big_endian(static_cast<std::uint32_t>(crc));
 }
 
-/// Stores each row as differences to the row above (filter 2), which compresses pictures well.
+/// Filters each row as differences to the row above (PNG filter 2), with which pictures compress
+/// well.
 std::string filtered(std::span<const std::byte> pixels, std::size_t rows, std::size_t row_bytes) {
   std::string result;
   result.reserve(rows * (row_bytes + 1));

@@ -10,7 +10,7 @@
 
 namespace flor::cli {
 
-/// Writes fields in the order of the calls. A message within another one is written as `bytes`.
+/// Writes fields in the order of the calls. A nested message is written as `bytes`.
 class ProtoMessage {
  public:
   void varint(int field, std::uint64_t value) {
@@ -31,7 +31,7 @@ class ProtoMessage {
     content_ += content;
   }
   void message(int field, const ProtoMessage& other) { bytes(field, other.content_); }
-  /// Writes the values packed, as repeated numbers are.
+  /// Writes repeated numbers in packed form.
   void fixed64s(int field, std::span<const double> values) {
     key(field, 2);
     put_varint(values.size() * 8);

@@ -29,7 +29,7 @@ std::vector<std::string> objects_in(const store::CheckpointReader& checkpoint) {
   return objects;
 }
 
-/// The description of an object, if it is a module.
+/// The layout of an object that is a module; nullopt if it is none.
 std::optional<std::vector<LayoutEntry>> module_layout(const store::CheckpointReader& checkpoint,
                                                       std::string_view object) {
   const auto item = checkpoint.find(fmt::format("{}/{}", object, libtorch::kLayoutItem));
@@ -62,7 +62,7 @@ std::vector<store::ArchivedTensor> tensors_of_module(const store::CheckpointRead
   return tensors;
 }
 
-/// The tensors of all objects, or of one, whose name is then left out.
+/// The tensors of all objects; or of one object, whose name is then left out of the tensors' names.
 std::vector<store::ArchivedTensor> all_tensors(const store::CheckpointReader& checkpoint,
                                                std::string_view object) {
   std::vector<store::ArchivedTensor> tensors;
@@ -72,7 +72,7 @@ std::vector<store::ArchivedTensor> all_tensors(const store::CheckpointReader& ch
     if (object.empty()) {
       tensors.push_back({.name = name, .item = i});
     } else if (object_of(name) == object) {
-      const bool whole = name.size() == object.size();  // a tensor that was registered by itself
+      const bool whole = name.size() == object.size();  // the object is itself a tensor
       tensors.push_back({.name = whole ? name : name.substr(object.size() + 1), .item = i});
     }
   }

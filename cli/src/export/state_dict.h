@@ -1,4 +1,4 @@
-// Chooses the tensors of a checkpoint that go into a .pt file, and their names: those that
+// Chooses the tensors of a checkpoint that go into a .pt file, and gives them the names that
 // PyTorch's load_state_dict expects.
 #pragma once
 
@@ -13,16 +13,17 @@
 namespace flor::cli {
 
 struct StateDict {
-  std::string object;  ///< its object; empty: all objects, their names before those of tensors
-  std::vector<std::string> modules;  ///< modules that could have been chosen instead
+  std::string object;  ///< the exported object; empty: all objects, whose names then prefix those
+                       ///< of the tensors
+  std::vector<std::string> modules;  ///< other modules that could have been exported instead
   std::vector<store::ArchivedTensor> tensors;
 };
 
-/// The parameters and buffers of a registered module, tied ones under each of their names, without
-/// their gradients; of another object everything in it. Without `object`, the only module; if there
-/// is none, or several, all objects. Items of Flor's own are left out. Throws NotFound for an
-/// object that the checkpoint does not have, UsageError for a module that holds sparse or quantized
-/// tensors.
+/// The parameters and buffers of a registered module without their gradients, a tied tensor under
+/// each of its names; of another kind of object everything in it. Without `object`, takes the only
+/// module, or all objects if there is no module or several. Internal items of Flor are left out.
+/// Throws NotFound for an object that the checkpoint does not have, UsageError for a module with
+/// sparse or quantized tensors.
 StateDict state_dict_of(const store::CheckpointReader& checkpoint, std::string_view object);
 
 }  // namespace flor::cli

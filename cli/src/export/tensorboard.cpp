@@ -45,7 +45,7 @@ std::string markdown_row(std::span<const std::string> cells) {
   return row + "\n";
 }
 
-/// A logged table as Markdown; empty if it is no table.
+/// A logged table as Markdown; empty if the value is no table.
 std::string markdown_table(const Json& table) {
   if (!table.is_object() || !table.contains("columns") || !table.contains("rows")) return {};
   const bool named = table.contains("row_names");
@@ -72,10 +72,11 @@ std::string markdown_arguments(std::span<const store::Argument> arguments) {
   return text;
 }
 
-/// The facts of a metric that are needed before its first value is written.
+/// How a metric's values are written.
 struct Line {
   std::string tag;
-  bool counts_values = false;  ///< the steps are the numbers of the values
+  bool counts_values = false;  ///< whether the step of a value is its number, because places have
+                               ///< several values
   std::int64_t written = 0;
 };
 
@@ -103,8 +104,8 @@ class RunWriter {
   }
 
  private:
-  /// Finds metrics that are in several loops, places that have several values, and the numbers of
-  /// steps in epochs that are not over.
+  /// A first pass over the values: finds metrics that are logged in several loops, places that have
+  /// several values, and the numbers of steps of incomplete epochs.
   void look_ahead() {
     std::map<std::string, std::set<std::string>> paths;
     std::string name, path;
@@ -130,7 +131,7 @@ class RunWriter {
 
   bool add(EventFile& events, const Value& value) {
     Line& line = lines_[{value.name, value.place.path}];
-    // A value that was logged after the first pass.
+    // The metric was first logged after the first pass.
     if (line.tag.empty()) line.tag = value.name;
     const EventPlace place{line.counts_values ? line.written : course_.step_number(value.place),
                            course_.clock_us(value.place)};
@@ -186,7 +187,7 @@ class RunWriter {
   std::map<std::pair<std::string, std::string>, Line> lines_;
 };
 
-/// A directory name that every file system accepts.
+/// A directory name, from the experiment and the key, that every file system accepts.
 std::string directory_name(const store::Run& run) {
   std::string name = run.start.experiment;
   for (char& c : name) {

@@ -69,7 +69,7 @@ Json value_json(const store::Run& run, const Value& value, const ColumnsBesideVa
   return result;
 }
 
-/// The runs, which precede the values.
+/// The beginning of the JSON document: the runs, which precede the values.
 Json head_of(const store::Catalog& catalog, std::span<const store::Run> runs) {
   Json head = document("export");
   head["runs"] = Json::array();

@@ -13,21 +13,21 @@
 
 namespace flor::cli {
 
-/// The values to export of each run.
+/// Which values of each run to export.
 struct ExportQuestion {
   std::vector<std::string> metrics;  ///< empty: all
   std::int64_t first_epoch = -1, last_epoch = INT64_MAX;
-  ColumnsBesideValues beside = {};  ///< what stands of the run in each row
+  ColumnsBesideValues beside = {};  ///< facts about the run to repeat in each row
 };
 
 enum class RowFormat { csv, json, jsonl };
 
 /// Writes a row for each value, run by run, in the order of `store::each_value`, and holds only one
-/// at a time. Returns their number. docs/cli.md lists the columns.
+/// value in memory at a time. Returns the number of rows. docs/cli.md lists the columns.
 std::int64_t write_value_rows(const store::Store& store, std::span<const store::Run> runs,
                               const ExportQuestion& question, RowFormat format, Output& out);
 
-/// Asks for recorded values, those found in hindsight, and those of evaluators.
+/// A query for recorded values, values found in hindsight (by replays), and values of evaluators.
 store::ValueQuery value_query(const store::Run& run, const ExportQuestion& question);
 
 }  // namespace flor::cli

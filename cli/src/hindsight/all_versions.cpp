@@ -38,7 +38,7 @@ std::set<int> parse_hunks(const std::string& list, const Questions& questions) {
   return hunks;
 }
 
-/// "train.cpp", 57 for "…/train.cpp:57:12: error: …".
+/// The place in a compiler message such as "…/train.cpp:57:12: error: …": "train.cpp" and 57.
 struct ErrorPlace {
   std::string file;
   std::uint32_t line = 0;
@@ -101,8 +101,8 @@ class Asking {
   }
 
  private:
-  /// If runs recorded here have the name, too, leaves fetched ones out: the name means those of
-  /// here.
+  /// Removes fetched runs if runs recorded here have the experiment's name, too: then the name
+  /// means only those.
   void leave_out_fetched(const std::string& experiment, std::vector<VersionRuns>& all) {
     const std::string others = detail::fetched_namesakes(catalog_, experiment);
     if (others.empty()) return;
@@ -129,7 +129,7 @@ class Asking {
     } catch (const BuildError& error) {
       asked.problem = error.what();
       asked.excerpt = error.excerpt();
-    } catch (const std::exception& error) {  // other versions may still work
+    } catch (const std::exception& error) {  // continues with the other versions, which may work
       asked.problem = error.what();
     }
     return asked;
@@ -142,7 +142,7 @@ class Asking {
       asked.problem = "none of the log statements has a place there";
       return;
     }
-    if (!asked.patched.changes()) return;  // it logs everything already
+    if (!asked.patched.changes()) return;  // the version logs everything already
     if (wish_.dry_run) return estimate(asked);
     const std::vector<OneBuild> builds = plan_builds(asked);
     for (const OneBuild& one : builds) {
@@ -159,13 +159,14 @@ class Asking {
     }
   }
 
-  /// Runs of one program that is built in the same way share the build.
+  /// One build for all runs of a version whose program is built in the same way.
   struct OneBuild {
     std::string key;
     BuildPlan plan;
     std::vector<AskedRun*> runs;
   };
-  /// A run that cannot be built has its own problem: others of its version may be built.
+  /// Groups the runs of a version by their builds. A run that cannot be built is marked with its
+  /// problem, since the others may be built.
   std::vector<OneBuild> plan_builds(AskedVersion& asked) {
     std::vector<OneBuild> builds;
     for (AskedRun& run : asked.runs) {
@@ -188,7 +189,7 @@ class Asking {
     return builds;
   }
 
-  /// Builds the version. Hunks that do not compile are left out and named; the others stay.
+  /// Builds the version. If hunks do not compile, leaves them out with a message and builds again.
   VersionWithTree build(AskedVersion& asked, const store::Run& run, const BuildPlan& plan) {
     while (true) {
       context_.note(fmt::format("building version {} with {} log statement{}",
@@ -212,8 +213,8 @@ class Asking {
     }
   }
 
-  /// The hunks on whose lines the compiler found an error; if none, those that use names missing
-  /// there.
+  /// The hunks in whose lines the compiler found an error; if there are none, those that use names
+  /// which the version does not have.
   std::set<int> hunks_at_fault(const AskedVersion& asked, const BuildError& error) const {
     std::set<int> hunks;
     const auto places = error_places(std::string(error.what()) + "\n" + error.excerpt());
@@ -234,7 +235,8 @@ class Asking {
     return hunks;
   }
 
-  /// Leaves hunks out. Returns false, and changes nothing, if no hunk to ask would be left.
+  /// Leaves hunks, and those that share variables with them, out of the version. Returns false, and
+  /// changes nothing, if no hunk would be left.
   bool leave_out(AskedVersion& asked, std::set<int> broken, const std::string& why) {
     for (const int number : std::set<int>(broken)) {
       const auto& needs = questions_->hunk(number).needs;
@@ -266,7 +268,7 @@ class Asking {
     return Questions::loops_to_execute(asked.patched, nested);
   }
 
-  /// Plans a replay by the costs of executing the loops that the patch touches.
+  /// The request for a replay that executes the loops which the patch touches.
   ReplayRequest request(const AskedVersion& asked, const store::Run& run, ProgramChoice choice,
                         const std::string& sources) {
     ReplayWish wish = wish_.replay;
@@ -287,7 +289,7 @@ class Asking {
   void estimate(AskedVersion& asked) {
     for (AskedRun& run : asked.runs) {
       try {
-        // Throws if it is not known how to build it.
+        // Throws if nothing says how to build the run's program.
         (void)build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
         ProgramChoice choice{.program = run.run.start.program,
                              .why = "built for it",

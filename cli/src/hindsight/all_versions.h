@@ -1,5 +1,5 @@
-// flor replay NAME --all-versions --apply: asks every version of an experiment the log statements
-// that the work tree has and the newest version has not.
+// flor replay NAME --all-versions --apply: carries the log statements that the work tree has and
+// the newest version does not have into every version of an experiment, and replays their runs.
 #pragma once
 
 #include "hindsight/one_run.h"
@@ -31,23 +31,24 @@ struct AllVersionsWish {
 struct AskedRun {
   store::Run run;
   std::optional<RunReplay> replay;
-  std::string problem;  ///< why it was not replayed
-  double estimate = 0;  ///< seconds, from the recording
+  std::string problem;  ///< why it was not replayed; empty if it was
+  double estimate = 0;  ///< seconds that the replay should take, computed from the recording
 };
 
 /// The result for one version.
 struct AskedVersion {
   VersionRuns version;
   PatchedVersion patched;
-  std::string problem;  ///< why it could not be asked: no hunk has a place, or it does not build
-  std::string excerpt;  ///< the compiler's messages
+  std::string problem;  ///< why it could not be replayed: no hunk has a place in it, or it does not
+                        ///< build
+  std::string excerpt;  ///< the compiler's messages if it does not build
   double build_seconds = 0;
   bool built = false, built_before = false;
   std::vector<AskedRun> runs;
 };
 
-/// Returns the exit status: 0 if every hunk was answered by every run that was asked, 5 if some
-/// were not, 1 if none was, 7 if a replay differs from its record, 130 if it was interrupted.
+/// Returns the exit status: 0 if every run that was asked answered every hunk, 5 if some did not, 1
+/// if none did, 7 if a replay differs from its record, 130 if the user interrupted it.
 int replay_all_versions(Context& context, const AllVersionsWish& wish);
 
 }  // namespace flor::cli

@@ -21,7 +21,7 @@
 namespace flor::cli {
 namespace {
 
-/// Metrics that the hunks which were asked log, in the order of the hunks.
+/// The names under which the hunks log, in the order of the hunks.
 std::vector<std::string> metrics_of(const std::vector<AskedVersion>& asked) {
   std::vector<std::string> names;
   for (const AskedVersion& version : asked) {
@@ -32,7 +32,7 @@ std::vector<std::string> metrics_of(const std::vector<AskedVersion>& asked) {
   return names;
 }
 
-/// Arguments that are not the same in all runs.
+/// The arguments that differ among the runs.
 std::vector<std::string> differing_arguments(
     const std::map<std::int64_t, std::vector<store::Argument>>& arguments) {
   std::vector<std::string> names;
@@ -201,7 +201,7 @@ class Report {
     }
   }
 
-  /// Calls `use` for each run with answers; in a group, for each rank that has some.
+  /// Calls `use` for each run that has answers; in a group, for each such rank.
   template <typename Use>
   void for_each_run(const Use& use) {
     if (metrics_.empty()) return;

@@ -1,4 +1,5 @@
-// Prints for flor replay --all-versions: where hunks were carried, and all answers in one table.
+// Prints the results of flor replay --all-versions: where hunks were carried to, and all answers in
+// one table.
 #pragma once
 
 #include "hindsight/all_versions.h"

@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The epochs of --epochs, for a run with `all` epochs.
+/// Parses --epochs for a run with `all` epochs.
 std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all,
                                const std::optional<store::Fork>& fork) {
   const std::int64_t first = fork ? fork->first() : 0;
@@ -73,7 +73,7 @@ void check_probes(const std::vector<std::string>& probes,
   }
 }
 
-/// The processes of a worker.
+/// The runs that the processes of a worker replay: all ranks of the group, or the `wanted` one.
 std::vector<store::Run> ranks_of(const store::Catalog& catalog, const store::Run& run,
                                  std::optional<std::uint64_t> wanted) {
   const auto& place = run.start.rank;
@@ -105,7 +105,8 @@ std::vector<store::Run> ranks_of(const store::Catalog& catalog, const store::Run
   return ranks;
 }
 
-/// Main loops as far as all ranks came: if one was killed, others may have an epoch more.
+/// The main loops with as many iterations as all ranks have: if one rank was killed, others may
+/// have recorded an epoch more.
 std::vector<store::MainLoop> common_loops(const store::Catalog& catalog,
                                           const std::vector<store::Run>& ranks) {
   std::vector<store::MainLoop> common = catalog.main_loops(ranks.front().id);
@@ -150,7 +151,8 @@ void share_cores(Context& context, const ReplayWish& wish, ReplayRequest& reques
   }
 }
 
-/// Removes old logs, so that those of the last replays stay; returns the directory for new ones.
+/// Removes old logs so that only those of the latest replays stay. Returns the directory for new
+/// ones.
 fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   constexpr std::size_t kOldPartsKept = 20;
   const fs::path logs = home / "logs";
@@ -165,11 +167,11 @@ fs::path make_room_for_logs(const fs::path& home, const store::Run& run) {
   return logs / fmt::format("replay-{}-{}", short_key(run), ::getpid());
 }
 
-/// The place of a state: after an iteration of a main loop (-1: before the first), or after a
-/// nested loop.
+/// The place of a state in the run: after an iteration of a main loop (-1: before its first one),
+/// or after a nested loop in it.
 struct StatePlace {
   std::int64_t main_loop = 0, iteration = 0;
-  std::string loop;  ///< empty: after the iteration itself
+  std::string loop;  ///< name of the nested loop; empty: after the iteration itself
   auto operator<=>(const StatePlace&) const = default;
 
   bool is_behind(const StatePlace& other) const {
@@ -182,7 +184,7 @@ struct StatePlace {
 };
 using Stored = std::set<StatePlace>;
 
-/// The places of a rank's stored states.
+/// The places of the states that a rank has stored.
 Stored states_of(const store::Catalog& catalog, std::int64_t run) {
   Stored stored;
   for (const store::CheckpointInfo& info : store::reachable_checkpoints(catalog, run)) {
@@ -199,8 +201,9 @@ bool all_have(const std::vector<Stored>& ranks, const StatePlace& place) {
   return std::ranges::all_of(ranks, [&](const Stored& stored) { return stored.contains(place); });
 }
 
-/// If a rank was killed, its progress may be recorded further than its states, which the others
-/// have stored. After the last boundary that all have, only states that all have are replayed.
+/// Shortens the loops to what all ranks can replay. A rank that was killed may have recorded
+/// progress without the state that the other ranks have stored. After the last boundary that all
+/// ranks have, only states that all have are replayed.
 void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::MainLoop>& loops) {
   Stored some;
   for (const Stored& stored : ranks) some.insert(stored.begin(), stored.end());
@@ -221,7 +224,7 @@ void leave_out_unstored(const std::vector<Stored>& ranks, std::vector<store::Mai
   loops.back().ended = false;
 }
 
-/// The main loops in which all of the ranks can be replayed together.
+/// The main loops, as far as all ranks can be replayed together.
 std::vector<store::MainLoop> replayable_loops(const store::Catalog& catalog,
                                               const std::vector<store::Run>& ranks) {
   std::vector<store::MainLoop> loops = common_loops(catalog, ranks);
@@ -269,7 +272,7 @@ std::vector<std::string> split_list(std::string_view text) {
 
 namespace {
 
-/// The request for the launches that `choose` returned for the ranks.
+/// Makes the request from the launches that `choose` returned for the ranks.
 ReplayRequest request_for(const std::vector<store::Run>& ranks, ChosenLaunches chosen) {
   std::vector<ReplayedRank> all;
   for (std::size_t i = 0; i < ranks.size(); ++i) all.push_back({ranks[i], chosen.launches.at(i)});
@@ -288,7 +291,8 @@ std::vector<std::string> probes_of(const ReplayWish& wish) {
   return probes;
 }
 
-/// Refuses a run, from elsewhere, that counts far more epochs than it has.
+/// Throws Damaged if the run, which may come from another machine, claims far more epochs than it
+/// has.
 void check_count(const store::Catalog& catalog, const store::Run& run, std::int64_t epochs) {
   constexpr std::int64_t kWithoutRows = 100'000, kPerRow = 10;
   const std::int64_t rows = std::ssize(catalog.iterations(run.id));
@@ -297,7 +301,7 @@ void check_count(const store::Catalog& catalog, const store::Run& run, std::int6
                             short_key(run), epochs, rows, short_key(run)));
 }
 
-/// The epochs and other parts that the wish asks for, at least one.
+/// The epochs and other parts that the options ask for, at least one.
 std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
                                    const std::vector<store::Run>& ranks,
                                    std::optional<std::int64_t> epoch, const ReplayWish& wish) {
@@ -314,7 +318,7 @@ std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
   return asked;
 }
 
-/// Fills in the remaining fields of the workers' order.
+/// Sets the remaining fields of the workers' order.
 void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest& request) {
   request.order.run = request.run.key;
   request.order.home = store.home().string();
@@ -394,7 +398,7 @@ ExitStatus RunReplay::status() const {
 
 namespace {
 
-/// Merges what the workers of killed `flor replay`s have completed.
+/// Merges what the workers of a killed `flor replay` completed.
 void recover(Context& context, store::Store& store, const ReplayRequest& request) {
   const std::int64_t merged =
       recover_sessions(store, sessions_in(store, request.engine), [](const fs::path& directory) {
@@ -406,7 +410,7 @@ void recover(Context& context, store::Store& store, const ReplayRequest& request
                            merged == 1 ? "was" : "were"));
 }
 
-/// The work as seats on other machines get it: they read a snapshot of the store, and hand in their
+/// The work for seats on other machines, which read a snapshot of the store and hand in their
 /// findings.
 Work work_of(const ReplayRequest& request, const fs::path& store) {
   Work work;
@@ -435,7 +439,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   Session session(store, request, sessions_in(store, request.engine));
-  if (request.engine.is_local()) {  // only one process may write there
+  if (request.engine.is_local()) {  // no other process may write to the store
     request.order.home = session.snapshot().string();
     request.order.hands_in = true;
     make_logs(request);
@@ -443,7 +447,8 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
   session.write_work(work_of(request, session.snapshot()));
-  // Signals are blocked from here on, so that none comes between a job's start and its canceller's.
+  // Signals are blocked from this point on: one between the start of a job and that of the object
+  // that cancels it would leave the job running.
   const StopSignals signals;
   const auto engine = cluster_engine(session, request.engine, request, progress);
   return Coordinator(store, request, *engine, progress).run();

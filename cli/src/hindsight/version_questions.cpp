@@ -8,7 +8,7 @@
 namespace flor::cli {
 namespace {
 
-// More text than a user's own programs have.
+// A user's own program has less text than this.
 constexpr std::size_t kBytesMax = 16u << 20;
 
 carry::Carrier carrier_of(const git::Repository& repository, const std::string& newest,
@@ -49,7 +49,8 @@ PatchedVersion Questions::patch(const std::string& commit, const std::set<int>& 
   std::size_t bytes = 0;
   for (const auto& [path, text] : version.sources) bytes += text.size();
   for (const auto& [path, text] : version.sources) {
-    // In very large repositories only files that may hold a loop, and the files of the hunks.
+    // In a larger repository only files that may contain a loop are read, and the files of the
+    // hunks.
     const bool needed =
         bytes <= kBytesMax || text.find("flor::") != text.npos ||
         std::ranges::any_of(hunks(), [&path = path](const carry::Addition& addition) {

@@ -1,5 +1,5 @@
-// The work tree's questions to older versions: its log statements, carried into the sources of
-// each.
+// Carries the log statements of the work tree into the sources of older versions, where a replay
+// answers them.
 #pragma once
 
 #include "build/version_build.h"
@@ -14,14 +14,14 @@
 
 namespace flor::cli {
 
-/// A version with the hunks carried into it.
+/// A version with log statements (hunks) carried into it.
 struct PatchedVersion {
   carry::Carried carried;
-  std::map<std::string, std::string> sources;  ///< of the version, as recorded
+  std::map<std::string, std::string> sources;  ///< sources of the version as recorded, by path
   Edits edits;
   std::string patch;  ///< the edits as a unified diff
 
-  /// Names that the placed hunks log.
+  /// Names under which the placed hunks log.
   std::vector<std::string> metrics;
   bool changes() const { return !edits.empty(); }
 };
@@ -29,7 +29,7 @@ struct PatchedVersion {
 class Questions {
  public:
   /// Compares the work tree of `repository` with the commit `newest`. `without`: directories that
-  /// are not part of it (Flor's home).
+  /// do not count, such as Flor's home.
   Questions(git::Repository repository, const std::string& newest,
             const std::vector<std::filesystem::path>& without);
 
@@ -42,10 +42,11 @@ class Questions {
   std::set<int> hunks_that_log(const std::string& name) const;
   const git::Repository& repository() const { return repository_; }
 
-  /// `chosen`: numbers of hunks; empty: all.
+  /// Carries hunks into the sources of `commit`. `chosen`: numbers of hunks; empty: all.
   PatchedVersion patch(const std::string& commit, const std::set<int>& chosen) const;
 
-  /// Nested loops of the run that the patch makes a replay execute.
+  /// The loops among `nested`, the nested loops of a run, that a replay must execute because of the
+  /// patch.
   static std::vector<std::string> loops_to_execute(const PatchedVersion& version,
                                                    const std::set<std::string>& nested);
 
@@ -54,8 +55,8 @@ class Questions {
   carry::Carrier carrier_;
 };
 
-/// The repository around the current directory if it has the commit, else the one of the run.
-/// Throws NotFound.
+/// The repository around the current directory if it has the commit, else the repository of the
+/// run. Throws NotFound if neither has it.
 git::Repository repository_to_ask(const store::Run& run, const std::string& commit);
 
 }  // namespace flor::cli

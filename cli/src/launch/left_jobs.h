@@ -1,4 +1,4 @@
-// Cancels jobs of Slurm whose submitter was killed.
+// Cancels Slurm jobs whose submitting process was killed.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace flor::cli {
 
-/// The script of a job, in the directory that it shares with its submitter.
+/// File name of a job's script, in the directory that the job shares with its submitter.
 inline constexpr const char* kSlurmScript = "job.sh";
 
-/// Cancels the jobs of this name if the script of one is in `directory`, or somewhere below it.
+/// Cancels the jobs named `name` whose script is in `directory` or below it.
 void cancel_left_jobs(const std::filesystem::path& directory, const std::string& name);
 
 }  // namespace flor::cli

@@ -44,8 +44,9 @@ class SlurmStarter final : public SeatStarter {
     return how_it_ended(state.name);
   }
 
-  /// A lost node, or a job that had to make room, allows another start; a limit set by the user
-  /// does not. If the node of the batch script dies, Slurm may report a failure of the job.
+  /// True if the job ended because a node was lost or because it had to make room; false if it
+  /// ended by a limit that the user set. COMPLETED and FAILED are included because Slurm may report
+  /// them when the node of the batch script dies.
   bool may_start_again() override {
     constexpr std::array<std::string_view, 6> kHope{"",          "NODE_FAIL", "PREEMPTED",
                                                     "BOOT_FAIL", "COMPLETED", "FAILED"};
@@ -82,7 +83,7 @@ class SlurmStarter final : public SeatStarter {
   std::unique_ptr<SlurmJob> job_;
 };
 
-/// A command of this machine that lasts as long as the seats that it starts.
+/// Starts seats by a command on this machine that runs as long as they do.
 class CommandStarter final : public SeatStarter {
  public:
   CommandStarter(std::vector<std::string> words, std::string what,
@@ -114,11 +115,11 @@ class CommandStarter final : public SeatStarter {
     return fmt::format("{} has ended with status {}{}", printable(words_.front()), *status_,
                        words.empty() ? "" : fmt::format(": {}", printable(words)));
   }
-  /// The seats have been told to leave; this ends those that have not started yet.
+  /// Ends the seats that have not started yet; those that have were told to leave by a message.
   void stop() override {
     if (!child_ || over()) return;
     child_->kill(SIGTERM);
-    child_->kill(SIGTERM);  // GNU parallel waits for its jobs after the first one
+    child_->kill(SIGTERM);  // after the first signal, GNU parallel still waits for its jobs
   }
 
  private:
@@ -130,7 +131,8 @@ class CommandStarter final : public SeatStarter {
   std::optional<int> status_;
 };
 
-/// Hosts get equal numbers of seats, give or take one. If a host fails, another one gets its seat.
+/// Starts equal numbers of seats on all hosts, give or take one. If a host fails, another one gets
+/// its seat.
 std::unique_ptr<SeatStarter> ssh_starter(const EngineWish& wish, const SlurmTasks& tasks) {
   const auto hosts = static_cast<int>(wish.words.size());
   std::vector<std::string> words{
@@ -147,8 +149,7 @@ std::unique_ptr<SeatStarter> ssh_starter(const EngineWish& wish, const SlurmTask
       ": --engine ssh:HOSTS needs GNU parallel (package parallel) on this machine",
       std::map<std::string, std::optional<std::string>>{
           {"PARALLEL_HOME", (tasks.directory / "parallel").string()},
-          // Otherwise it is the user's shell, or what parallel takes for it, which may lack
-          // features.
+          // Otherwise parallel uses the user's shell, which may not support what it needs.
           {"PARALLEL_SHELL", "/bin/sh"}},
       tasks.directory / "seats.out");
 }

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The last line that is not empty.
+/// The last line of the text that is not empty.
 std::string last_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find_last_not_of("\n\r ");
@@ -33,7 +33,7 @@ std::string last_line(std::string_view text) {
   return {};
 }
 
-/// The error message of a Slurm command, without the words around it.
+/// The error message of a Slurm command, without the prefixes that Slurm adds.
 std::string complaint(const ChildResult& result) {
   std::string line = last_line(result.errors);
   if (line.empty()) line = fmt::format("status {}", result.status);
@@ -53,7 +53,7 @@ void require(const char* command) {
                   command));
 }
 
-/// Slurm replaces what follows a percent sign in names of files.
+/// Escapes percent signs, since Slurm replaces what follows one in file names.
 std::string literally(std::string_view text) {
   std::string result;
   for (const char c : text) result += c == '%' ? std::string(2, c) : std::string(1, c);
@@ -68,7 +68,7 @@ std::vector<std::string> resources(const SlurmTasks& tasks, const SlurmWish& wis
   return words;
 }
 
-/// Steps with these options survive the end of one task or node.
+/// The srun command. Its options make a step survive the end of one task or node.
 std::vector<std::string> srun_words(const SlurmTasks& tasks, const SlurmWish& wish) {
   std::vector<std::string> words{"srun", "--no-kill", "--kill-on-bad-exit=0", "--wait=0",
                                  "--mpi=none"};
@@ -110,7 +110,7 @@ std::vector<std::string> sbatch_words(const SlurmTasks& tasks, const SlurmWish& 
   return words;
 }
 
-/// The phase that a state name means.
+/// The phase that one of Slurm's state names means.
 SlurmState::Phase phase_of(std::string_view name) {
   using enum SlurmState::Phase;
   constexpr std::array<std::string_view, 8> kRunning{"RUNNING",   "COMPLETING", "CONFIGURING",
@@ -208,7 +208,7 @@ std::unique_ptr<SlurmJob> SlurmJob::submit(const SlurmTasks& tasks, const SlurmW
   const ChildResult result =
       run_child(sbatch_words(tasks, wish, file), {.directory = {}, .alone = true});
   std::string id = last_line(result.output);
-  id = id.substr(0, id.find(';'));  // the name of the cluster follows
+  id = id.substr(0, id.find(';'));  // sbatch prints ID;CLUSTER
   if (result.status != 0 || id.empty() || id.find_first_not_of("0123456789") != id.npos) {
     throw Error(fmt::format("Slurm refused the job: {}", complaint(result)));
   }
@@ -253,7 +253,7 @@ const SlurmState& SlurmJob::state() {
 void SlurmJob::hear(const ChildResult& answer) {
   if (answer.status == 0) {
     state_ = parse_squeue(answer.output);
-    // Slurm forgets jobs some minutes after their end.
+    // A job that squeue does not list has ended: Slurm forgets jobs some minutes after their end.
     if (state_.phase == SlurmState::Phase::unknown) state_.phase = SlurmState::Phase::ended;
   } else if (answer.errors.find("Invalid job id") != std::string::npos) {
     state_ = {.phase = SlurmState::Phase::ended};

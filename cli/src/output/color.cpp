@@ -1,4 +1,4 @@
-// Colour, where it helps and is wanted.
+// Colours for output.
 #include "output/color.h"
 
 #include <flor/store/error.h>

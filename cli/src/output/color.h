@@ -1,4 +1,4 @@
-// Colour, where it helps and is wanted. It never carries a meaning of its own.
+// Colours for output. A colour only emphasizes: the text says the same without it.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ enum class Tone : unsigned char { plain, strong, faint, good, warning, bad, hind
 
 enum class ColorChoice { automatic, always, never };
 
-/// Reads "auto", "always" or "never"; throws UsageError for anything else.
+/// Parses "auto", "always" or "never"; throws UsageError for anything else.
 ColorChoice parse_color(std::string_view text);
 
-/// Decides once whether to colour: as asked, else only on a terminal that is not `dumb` and only if
-/// NO_COLOR is unset or empty.
+/// Decides once whether to colour. With ColorChoice::automatic it colours only on a terminal that
+/// is not `dumb`, and only if NO_COLOR is unset or empty.
 class Style {
  public:
   Style(ColorChoice choice, bool terminal);

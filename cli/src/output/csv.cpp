@@ -1,4 +1,4 @@
-// Comma-separated values.
+// Writes comma-separated values.
 #include "output/csv.h"
 
 namespace flor::cli {

@@ -1,4 +1,4 @@
-// Comma-separated values by RFC 4180, with "\n" at the end of a line.
+// Comma-separated values by RFC 4180, except that lines end in "\n".
 #pragma once
 
 #include "output/stream.h"

@@ -13,7 +13,7 @@ std::string file_name_of(std::string_view name) {
   std::ranges::replace(result, '/', '_');
   if (result.size() <= kLongest) return result;
   std::size_t end = kLongest;
-  const auto goes_on = [&](std::size_t at) {  // whether a character of UTF-8 continues at this byte
+  const auto goes_on = [&](std::size_t at) {  // whether the byte continues a UTF-8 character
     return (static_cast<unsigned char>(result[at]) & 0xC0) == 0x80;
   };
   while (end > 0 && goes_on(end)) --end;

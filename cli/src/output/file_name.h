@@ -1,4 +1,4 @@
-// Names of files after names that users chose.
+// Turns names that users chose into names of files.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace flor::cli {
 
-/// A name that file systems accept, with room for an extension: slashes become underscores, and a
-/// name of more than 200 bytes is cut there and its digest added.
+/// A file name for `name`, with room for an extension: slashes become underscores, and a name of
+/// more than 200 bytes is cut and its digest appended.
 std::string file_name_of(std::string_view name);
 
 }  // namespace flor::cli

@@ -38,7 +38,7 @@ void print(Output& out, const Json& document) {
 }
 
 JsonList::JsonList(Output& out, const Json& head, std::string_view field) : out_(out) {
-  // The head is never empty, so it ends in "\n}"; that brace belongs after the list.
+  // The head is not empty, so its text ends in "\n}"; the brace is written after the list.
   std::string text = head.dump(2, ' ', false, kReplace);
   text.resize(text.size() - 2);
   out_.write(text);

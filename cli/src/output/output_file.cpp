@@ -19,7 +19,7 @@ std::filesystem::path temporary_of(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return {};
-  // A symbolic link stays one: its target is replaced.
+  // If the path is a symbolic link, its target is replaced and the link stays.
   const auto target = std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))
                           ? std::filesystem::weakly_canonical(path, error)
                           : path;

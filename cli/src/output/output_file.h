@@ -1,4 +1,4 @@
-// Writes a file of a command as a whole or not at all.
+// Writes an output file of a command as a whole or not at all.
 #pragma once
 
 #include "output/stream.h"
@@ -8,9 +8,10 @@
 
 namespace flor::cli {
 
-/// Written beside its place and renamed by `finish`; without that the new file is removed, and an
-/// old one stays. A path that is no regular file (a pipe, /dev/stdout) is written directly. Throws
-/// Error, with the file's name, if it cannot be written. Not thread-safe.
+/// A file written under a temporary name beside `path`, which `finish` renames to `path`. Without
+/// `finish` the destructor removes it, and an older file stays. A path that is no regular file (a
+/// pipe, /dev/stdout) is written directly. Throws Error, with the file's name, if it cannot be
+/// written. Not thread-safe.
 class OutputFile {
  public:
   explicit OutputFile(std::filesystem::path path);
@@ -29,7 +30,7 @@ class OutputFile {
   Output out_;
 };
 
-/// Writes all of the content at once.
+/// Writes a file with this content, as an OutputFile.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Standard output, buffered.
+// Buffered output to a file descriptor.
 #include "output/stream.h"
 
 #include <flor/store/error.h>

@@ -1,4 +1,5 @@
-// Standard output, buffered: results leave the program only through it.
+// Buffered output to a file descriptor. Commands write their results to standard output only
+// through it.
 #pragma once
 
 #include <string>
@@ -6,7 +7,7 @@
 
 namespace flor::cli {
 
-/// Thrown when the reader of a pipe is gone (`flor list | head -1`): no more output is wanted,
+/// Thrown when the reader of a pipe has closed it (`flor list | head -1`): it wants no more output,
 /// which is no error.
 struct PipeClosed {};
 
@@ -19,9 +20,9 @@ class Output {
   /// Throws PipeClosed, or flor::Error if writing fails otherwise (a full disk).
   void flush();
   bool is_terminal() const;
-  /// Columns of the terminal; 0 if there is none, which means no limit.
+  /// Columns of the terminal; 0 means no limit, because this is no terminal.
   int width() const;
-  /// Lines of the terminal, 24 if unknown.
+  /// Lines of the terminal; 24 if unknown.
   int height() const;
 
  private:

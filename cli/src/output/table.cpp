@@ -1,4 +1,4 @@
-// Text in columns.
+// Prints text in aligned columns.
 #include "output/table.h"
 
 #include "output/terminal_text.h"
@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kShrunkMin = 12;
-/// So much room a column that shrinks has beside those that may be spared.
+/// A column that shrinks keeps this width as long as there are columns that may be left out.
 constexpr std::size_t kShrunkUsual = 16;
 constexpr std::uint32_t kWidest = (1U << 24) - 1;
 
-/// Whether the text is printable ASCII, as in nearly all cells: then its length is its width.
+/// Whether the text is printable ASCII, as nearly all cells are: then its width is its length.
 bool is_plain(std::string_view text) {
-  unsigned char other = 0;  // a loop without an exit handles many bytes at once
+  unsigned char other = 0;  // no early exit, so that the compiler vectorizes the loop
   for (const char c : text) other |= static_cast<unsigned char>(c < ' ' || c > '~');
   return other == 0;
 }
@@ -27,8 +27,8 @@ struct Shown {
   Tone tone;
 };
 
-/// Appends one cell to `line`; the padding in front of it is deferred in `pending`, so that no line
-/// ends in spaces.
+/// Appends one cell to `line`. Padding is counted in `pending` and written only before the next
+/// text, so that no line ends in spaces.
 void append(std::string& line, std::size_t& pending, const Shown& cell, std::size_t width,
             Align align, const Style& style) {
   std::string_view fitted = cell.text;

@@ -1,4 +1,4 @@
-// Text in columns.
+// Prints text in aligned columns.
 #pragma once
 
 #include "output/color.h"
@@ -14,16 +14,16 @@ namespace flor::cli {
 
 enum class Align : unsigned char { left, right };
 
-/// Rows of cells, printed in aligned columns two spaces apart. Cells are made printable when they
-/// are added. Made for a million rows: the text of all cells lies in one string.
+/// Rows of cells, printed in aligned columns two spaces apart. `add` makes the text of a cell
+/// printable. Suitable for a million rows: one string holds the text of all cells.
 class Table {
  public:
   struct Column {
     std::string title;
     Align align = Align::left;
-    /// Shortened if the row would not fit the terminal. At most one column.
+    /// Shorten this column if rows do not fit the terminal. At most one column may have it.
     bool shrinks = false;
-    /// Above 0: left out by `fit` where there is no room, the greatest number first.
+    /// Above 0: `fit` may leave this column out; it leaves out the greatest numbers first.
     int spare = 0;
   };
   enum class Header { shown, hidden };
@@ -33,19 +33,19 @@ class Table {
   /// Adds the next cell; a row is complete when every column has one.
   void add(std::string_view text, Tone tone = Tone::plain);
   bool empty() const { return cells_.empty(); }
-  /// Reserves memory for that many rows, which only saves time.
+  /// Reserves memory for this many rows, to save time.
   void reserve(std::size_t rows);
   /// Leaves a column out of the printed table.
   void hide(std::size_t column);
-  /// Leaves out what may be spared until the rows fit `width` columns, without limit if that is 0.
-  /// Returns which columns it left out.
+  /// Leaves out columns that may be spared until the rows fit `width` columns of text; 0: no limit.
+  /// Returns the indices of the columns that it left out.
   std::vector<std::size_t> fit(int width);
-  /// Each line begins with `indent` spaces and has none at its end.
+  /// Prints the table with `indent` spaces in front of each line and no spaces at line ends.
   void print(Output& out, const Style& style, int indent = 0) const;
 
  private:
   struct Cell {
-    std::uint32_t length;  // of its part of text_
+    std::uint32_t length;  // bytes of this cell in text_
     std::uint32_t width : 24;
     Tone tone : 8;
   };

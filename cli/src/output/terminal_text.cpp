@@ -1,4 +1,4 @@
-// Text as a terminal shows it.
+// Text for a terminal: safe to print, measured, compared.
 #include "output/terminal_text.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,15 @@ bool plain_ascii(std::string_view text) {
 }
 
 std::size_t width_of(char32_t c) {
-  // The C library knows the widths of Unicode, but only in a UTF-8 locale.
+  // The C library knows the widths of Unicode characters, but only in a UTF-8 locale.
   static const bool ready = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
   if (!ready) return 1;
   const int width = ::wcwidth(static_cast<wchar_t>(c));
   return width < 0 ? 1 : static_cast<std::size_t>(width);
 }
 
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
+/// The distance by optimal string alignment: the number of insertions, deletions, substitutions and
+/// swaps of neighbours that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -80,7 +81,8 @@ void print_remark(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  // A third of the word may be wrong, and a beginning counts as a whole word.
+  // A third of the word may be wrong. A word that is the beginning of a candidate has the distance
+  // 1.
   std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::optional<std::string> found;
   for (const std::string& candidate : candidates) {

@@ -1,4 +1,4 @@
-// Text as a terminal shows it: made safe to print, measured, and corrected by nearest matches.
+// Text for a terminal: makes it safe to print, measures it, and suggests the nearest known word.
 #pragma once
 
 #include "base/text.h"
@@ -15,22 +15,23 @@ namespace flor::cli {
 using store::printable;
 using store::shell_word;
 
-/// Prints "flor: text" on standard error. If that fails the text is lost, and no error is thrown.
+/// Prints "flor: text" on standard error. If that fails, the text is lost without an error.
 void print_remark(std::string_view text);
 
-/// "1 checkpoint", "2 checkpoints".
+/// A number with its noun: "1 checkpoint", "2 checkpoints".
 std::string counted(std::int64_t count, const char* noun);
 
-/// Number of terminal columns that printable text takes. Wide characters count 2, combining ones 0.
+/// The number of terminal columns that a printable text takes. Wide characters take 2, combining
+/// ones 0.
 std::size_t display_width(std::string_view text);
 
-/// The beginning of printable text, at most `width` columns, the last of them "…" if text was cut.
+/// The beginning of a printable text, at most `width` columns wide; a cut text ends in "…".
 std::string shortened(std::string_view text, std::size_t width);
 
-/// The candidate that `word` probably means, if one is near enough.
+/// The candidate that `word` probably means; nullopt if none is similar enough.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// ": did you mean 'x'?", or nothing.
+/// ": did you mean 'x'?", or an empty text.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace flor::cli

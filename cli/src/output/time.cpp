@@ -1,4 +1,4 @@
-// Times, durations and sizes, for people and for programs.
+// Times, durations and sizes as text, for people and for programs.
 #include "output/time.h"
 
 #include "base/text.h"
@@ -46,7 +46,8 @@ std::string rfc3339(std::int64_t time_us) {
 
 std::string relative(std::int64_t time_us, std::int64_t now_us) {
   const std::int64_t seconds = (now_us - time_us) / kSecond;
-  // Another machine's clock may be a little ahead; a date is clearer than "in the future".
+  // Another machine's clock may be ahead: up to a minute counts as "just now", beyond that the date
+  // is printed.
   if (seconds < -60 || seconds >= 30 * 86400) {
     return date(std::chrono::floor<std::chrono::days>(time_of(time_us)));
   }

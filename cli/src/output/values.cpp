@@ -16,7 +16,7 @@ using store::Scalar;
 using store::ValueType;
 
 /// The text of a value whose type is textual. The catalog guarantees that type and alternative
-/// agree; a value that breaks this is shown unchanged.
+/// agree; if they do not, the value is shown as it is.
 std::string text_of(const Scalar& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
@@ -44,7 +44,7 @@ std::string shape_of_histogram(const Scalar& value) {
 }  // namespace
 
 std::string readable(double value) {
-  if (std::isnan(value)) return "nan";  // without its sign
+  if (std::isnan(value)) return "nan";  // without the sign that NaN may have
   char buffer[32];
   const auto [end, error] =
       std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6);

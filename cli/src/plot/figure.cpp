@@ -45,7 +45,7 @@ std::string run_label(const PlottedRun& plotted, std::span<const std::string> ar
   return label;
 }
 
-/// Seconds are drawn in the largest unit of which there are at least two.
+/// The unit for an axis of time: the largest of which there are at least two.
 struct TimeUnit {
   double seconds;
   const char* name;
@@ -111,7 +111,7 @@ class FigureMaker {
         }
       }
     }
-    // The title describes the only curve of the only run completely.
+    // If there is only one curve of one run, the panel's title takes over the label.
     const bool alone = runs_.size() == 1 && runs_[0].label.empty() && metrics.size() == 1 &&
                        panel.curves.size() == 1;
     if (alone && !panel.curves[0].label.empty()) {
@@ -153,15 +153,15 @@ class FigureMaker {
       const Point& mean = curve.points[i];
       const double deviation = series.spreads[i].deviation().value_or(kGap);
       double low = mean.y - deviation;
-      // A logarithmic axis has no place for it: the band goes down to the edge.
+      // A logarithmic axis has no place for the value: the band reaches down to its edge.
       if (plan_.logarithmic && low <= 0) low = -std::numeric_limits<double>::infinity();
       curve.low.push_back({mean.x, low, mean.origin});
       curve.high.push_back({mean.x, mean.y + deviation, mean.origin});
     }
   }
 
-  /// The points with x in the unit of the axis; values that cannot be drawn become gaps, and are
-  /// noted.
+  /// The points of a series, with x in the unit of the axis. Values that cannot be drawn become
+  /// gaps, and a note tells their number.
   std::vector<Point> shown_points(std::size_t run, const Series& series, Curve& curve) {
     curve.last = std::numeric_limits<double>::quiet_NaN();
     curve.values = Range::none();
@@ -191,7 +191,7 @@ class FigureMaker {
     return points;
   }
 
-  /// Notes what means leave out.
+  /// Notes how many numbers the means leave out.
   void note_means(std::size_t run, const Series& series) {
     std::int64_t not_finite = 0, fewer = 0;
     for (const Spread& spread : series.spreads) {

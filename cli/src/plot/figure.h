@@ -1,4 +1,4 @@
-// The content of a plot, before it is drawn.
+// The content of a plot, independent of how it is drawn.
 #pragma once
 
 #include "curves/series.h"
@@ -11,20 +11,24 @@
 
 namespace flor::cli {
 
-/// One line of a panel.
+/// A curve of a panel.
 struct Curve {
-  std::string label;              ///< printable; empty if the panel has only this one
-  std::size_t look = 0;           ///< the same for curves of the same thing, in all panels
-  std::vector<Point> points;      ///< smoothed on request; gaps are not finite
-  std::vector<Point> unsmoothed;  ///< empty if `points` are
-  double last = 0;                ///< last finite value that was logged; NaN if there is none
-  Range values;                   ///< least and greatest finite value that was logged
-  bool doubtful = false;          ///< then it has no `last` and no `values`
-  /// The band of a mean, one deviation below and above it, with gaps where there is none.
+  std::string label;              ///< printable; empty if this is the only curve of its panel
+  std::size_t look = 0;           ///< index of a colour and a dash, equal in all panels for curves
+                                  ///< of the same thing
+  std::vector<Point> points;      ///< smoothed if the user wants it; a point that is not finite is
+                                  ///< a gap
+  std::vector<Point> unsmoothed;  ///< the original points if `points` are smoothed, else empty
+  double last = 0;                ///< last finite logged value; NaN if there is none
+  Range values;                   ///< range of the finite logged values
+  bool doubtful = false;          ///< whether the values are doubtful; then `last` and `values` are
+                                  ///< not set
+  /// The band around a mean, one standard deviation below and above it; not finite where there is
+  /// none.
   std::vector<Point> low = {}, high = {};
 };
 
-/// Curves that share both axes.
+/// A part of the figure whose curves share both axes.
 struct Panel {
   std::string title;  ///< printable
   std::vector<Curve> curves;
@@ -38,30 +42,31 @@ struct Figure {
   std::vector<std::string> notes;  ///< values that are not shown, and why; printable
 };
 
-/// A run, or a group of runs, with the series to be drawn of it.
+/// A run, or a group of runs, with the series to draw.
 struct PlottedRun {
   store::Run run;
   std::vector<store::Argument> arguments;
   SeriesAnswer answer;
-  std::string label = {};              ///< of a group, printable; `run` is the first of its runs
-  std::vector<std::string> keys = {};  ///< of the runs of a group
+  std::string label = {};              ///< the label of a group, printable; `run` is then the first
+                                       ///< run of the group
+  std::vector<std::string> keys = {};  ///< the keys of the runs of a group
 };
 
 struct FigurePlan {
-  /// The metrics of each panel.
+  /// The names of the metrics that each panel shows.
   std::vector<std::vector<std::string>> panels;
   Axis axis = Axis::epoch;
   bool logarithmic = false;
-  double smoothing = 0;  ///< weight of `smoothed`
+  double smoothing = 0;  ///< the weight that `smoothed` takes (curves/curve.h)
 };
 
-/// The labels name the differences between the curves: the run with those of its arguments that the
-/// others do not share, the metric, the loop, and whether the values come from hindsight or
+/// Builds the figure. Labels name what distinguishes the curves: the run with those of its
+/// arguments that differ, the metric, the loop, and whether the values come from hindsight or from
 /// evaluators.
 Figure make_figure(std::span<const PlottedRun> runs, const FigurePlan& plan);
 
-/// The range over all panels in x, and in y over the curves of one; `with_unsmoothed`: including
-/// the original values of smoothed curves. Both with the bands of means.
+/// The ranges of the axes: in x over all panels, in y over the curves of one panel. Both include
+/// the bands of means; `with_unsmoothed` includes the original values of smoothed curves.
 Range x_range(const Figure& figure);
 Range y_range(const Panel& panel, bool with_unsmoothed);
 

@@ -13,11 +13,13 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// The longest wait: a run that was killed writes nothing more; only its lock shows its end.
+/// The longest wait between looks. A killed run writes nothing more, so only its released lock
+/// shows that it has ended.
 constexpr milliseconds kPause{1000};
 constexpr milliseconds kBetween{100};
 
-/// Waits in small parts: a signal may come just before a wait begins.
+/// Waits in short steps, because a signal that comes just before a wait begins does not interrupt
+/// it.
 void pause(const CatalogEvents& events, milliseconds least) {
   const auto begun = Clock::now();
   while (!Interruptible::came() && Clock::now() - begun < least) {
@@ -38,7 +40,7 @@ bool follow(const store::Store& store, const std::function<bool()>& draw) {
   while (!Interruptible::came()) {
     const auto begun = Clock::now();
     if (!draw()) {
-      // A run that was killed may have written more than the last picture shows.
+      // The last picture was drawn before everything that the run wrote was read.
       store.catalog().follow();
       draw();
       return true;

@@ -1,4 +1,4 @@
-// Draws again and again while runs continue.
+// Redraws a plot while its runs continue.
 #pragma once
 
 #include <flor/store/store.h>
@@ -7,10 +7,10 @@
 
 namespace flor::cli {
 
-/// Calls `draw` at once, whenever the catalog was written (but for at most a quarter of the time),
-/// and a last time after `draw` has returned false: nothing more will come. Returns true then, or
-/// false as soon as SIGINT or SIGTERM came; they are held back meanwhile, so that no picture stays
-/// half drawn.
+/// Calls `draw` at once and whenever the catalog was written; drawing takes at most a quarter of
+/// the time. When `draw` returns false, because nothing more will come, calls it a last time and
+/// returns true. Returns false after SIGINT or SIGTERM, which do not interrupt `draw`, so that no
+/// picture stays half drawn.
 bool follow(const store::Store& store, const std::function<bool()>& draw);
 
 }  // namespace flor::cli

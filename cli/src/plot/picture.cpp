@@ -19,12 +19,13 @@ namespace {
 
 constexpr Color kInk{0x22, 0x22, 0x22}, kFaint{0x66, 0x66, 0x66};
 constexpr Color kGrid{0xe4, 0xe4, 0xe4}, kFrame{0x88, 0x88, 0x88};
-/// Okabe and Ito, Color Universal Design (2008), without the yellow, which is too bright on white.
+/// The palette of Okabe and Ito (Color Universal Design, 2008) without yellow, which is too bright
+/// on white.
 constexpr std::array kColors = {Color{0x00, 0x72, 0xb2}, Color{0xd5, 0x5e, 0x00},
                                 Color{0x00, 0x9e, 0x73}, Color{0xcc, 0x79, 0xa7},
                                 Color{0xe6, 0x9f, 0x00}, Color{0x56, 0xb4, 0xe9},
                                 Color{0x00, 0x00, 0x00}};
-/// Dashes for the curves that come when the colours are used up.
+/// Dashes that distinguish further curves when all colours are used.
 struct Dash {
   double dash, gap;
 };
@@ -32,7 +33,7 @@ constexpr std::array kDashes = {Dash{0, 0}, Dash{7, 3}, Dash{2, 2.5}};
 
 constexpr double kMargin = 14, kLabelSize = 12, kTitleSize = 14, kNoteSize = 10.5;
 constexpr double kTitleRoom = 26, kAxisRoom = 24, kXLabelRoom = 20, kLegendLine = 19;
-constexpr double kSample = 26;  // length of the piece of line in the legend
+constexpr double kSample = 26;  // length of the line sample in the legend
 constexpr std::size_t kLegendMax = 40, kDiscsMax = 60;
 
 Stroke stroke_of(std::size_t look) {
@@ -45,7 +46,7 @@ struct LegendEntry {
   std::size_t look;
 };
 
-/// One entry for each look, in the order of the panels.
+/// The entries of the legend: one for each look, in the order of the panels.
 std::vector<LegendEntry> legend_of(const Figure& figure) {
   std::vector<LegendEntry> entries;
   for (const Panel& panel : figure.panels) {
@@ -58,12 +59,12 @@ std::vector<LegendEntry> legend_of(const Figure& figure) {
   return entries;
 }
 
-/// The legend below the panels, in as many columns as fit beside each other.
+/// The legend below the panels, in as many columns as fit.
 struct LegendLayout {
   std::vector<LegendEntry> entries;
   std::size_t columns = 1, lines = 0;
   double column_width = 0;
-  std::size_t more = 0;  // entries that are not shown
+  std::size_t more = 0;  // number of entries that are not shown
 };
 
 class PictureDrawer {
@@ -78,7 +79,7 @@ class PictureDrawer {
 #endif
       return make_svg(width_, height);
     };
-    canvas_ = make(1);  // to measure texts
+    canvas_ = make(1);  // a first canvas, only to measure texts
     for (const Panel& panel : figure.panels)
       ys_.emplace_back(y_range(panel, true), figure.y_kind, 0.04);
     lay_out_legend();
@@ -130,12 +131,12 @@ class PictureDrawer {
     return widest + 8;
   }
 
-  /// The text, or as much of it as fits, with "…".
+  /// The text, shortened with "…" if it is wider than `room`.
   std::string fitted(const std::string& text, double size, double room, bool bold = false) const {
     std::size_t columns = display_width(text);
     std::string result = text;
     while (columns > 2 && canvas_->text_width(result, size, bold) > room) {
-      // Long texts are cut in one or two steps.
+      // Cuts in proportion to the excess width, so that one or two steps suffice.
       const double share = room / canvas_->text_width(result, size, bold);
       columns =
           std::min(columns - 1, static_cast<std::size_t>(static_cast<double>(columns) * share));
@@ -233,7 +234,8 @@ class PictureDrawer {
     canvas_->line(frame, {kFrame, 1});
   }
 
-  /// From one deviation below the mean to one above it, part by part where there are gaps.
+  /// Draws the band from one standard deviation below the mean to one above it; gaps divide it into
+  /// parts.
   void draw_band(const Curve& curve, const Scale& y, double upper, double lower) {
     constexpr double kOpacity = 0.18;
     const auto spots_of = [&](const std::vector<Point>& edge, std::size_t first, std::size_t end) {

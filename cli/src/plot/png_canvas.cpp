@@ -1,4 +1,4 @@
-// A picture as PNG, drawn by libcairo with the fonts of the machine.
+// Draws a picture as PNG with libcairo and the fonts of this machine.
 #include "base/late_library.h"
 #include "plot/canvas.h"
 
@@ -13,7 +13,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr double kPixels = 2;  // for each unit
+constexpr double kPixels = 2;  // for each unit of length
 constexpr const char* kFont = "DejaVu Sans";
 
 #define FLOR_CAIRO_FUNCTIONS(F)   \
@@ -45,13 +45,13 @@ constexpr const char* kFont = "DejaVu Sans";
   F(text_extents);                \
   F(show_text)
 
-/// The functions of libcairo that are used here.
+/// The functions of libcairo, loaded at run time.
 struct Cairo {
 #define FLOR_CAIRO(name) library.load(name, "cairo_" #name)
   Cairo() { FLOR_CAIRO_FUNCTIONS(FLOR_CAIRO); }
 #undef FLOR_CAIRO
 
-  // The library stays loaded, since fontconfig, which it uses, does not survive unloading.
+  // The library is never unloaded, because fontconfig, which it uses, does not survive that.
   store::LateLibrary library{
       "libcairo.so.2",
       "a PNG needs libcairo, which is not installed: install libcairo2, or write an .svg"};

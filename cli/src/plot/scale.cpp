@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kManyDigits = 1e6, kFewDigits = 1e-4;
 
-/// 1, 2 or 5 times a power of ten, at least `least`.
+/// The least number of the form 1, 2 or 5 times a power of ten that is at least `least`.
 double nice_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -20,7 +20,8 @@ double nice_step(double least) {
   return 10 * power;
 }
 
-/// "2.5e-05" as "2.5e-5", "1.0e+06" as "1e6".
+/// Scientific notation without superfluous digits: "2.5e-5" instead of "2.5e-05", "1e6" instead of
+/// "1.0e+06".
 std::string scientific(double value, int digits) {
   std::string text = fmt::format("{:.{}e}", value, digits);
   const std::size_t e = text.find('e');
@@ -32,7 +33,7 @@ std::string scientific(double value, int digits) {
   return fmt::format("{}e{}", mantissa, std::stoi(text.substr(e + 1)));
 }
 
-/// Labels of multiples of `step` up to `largest` in size.
+/// Labels of multiples of `step`; `largest` is the largest absolute value.
 class Labels {
  public:
   Labels(double step, double largest)
@@ -77,7 +78,7 @@ Scale::Scale(Range range, ScaleKind kind, double margin) : range_(range), kind_(
   const bool logarithmic = kind == ScaleKind::logarithmic;
   double low = logarithmic ? std::log10(range_.low) : range_.low;
   double high = logarithmic ? std::log10(range_.high) : range_.high;
-  // Halves are subtracted, so that the greatest doubles do not overflow.
+  // Halves are subtracted because the difference of the greatest doubles would overflow.
   const double size = std::max(std::abs(low), std::abs(high));
   if (high / 2 - low / 2 <= size * 1e-12) {
     const double around = logarithmic ? 0.5 : kind == ScaleKind::whole ? 0.5 : size * 0.1;
@@ -102,7 +103,7 @@ std::vector<Tick> Scale::linear_ticks(int most) const {
   const double length = range_.high / 2 - range_.low / 2;
   double step = nice_step(length / std::max(most, 2) * 2);
   if (kind_ == ScaleKind::whole) step = std::max(step, 1.0);
-  // One step more may fit between the ends than the length has room for.
+  // The ends may lie so that one multiple more fits between them than the length suggests.
   const auto count = [&](double by) {
     return std::floor(range_.high / by + 1e-9) - std::ceil(range_.low / by - 1e-9) + 1;
   };

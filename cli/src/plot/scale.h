@@ -1,4 +1,5 @@
-// Axes: map values to places on a line, and choose the values written beside it. Pure functions.
+// Axes: map values to positions, and choose the values that are written beside them. Pure
+// functions.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ struct Range {
   /// Widens the range to hold `value`; NaN and infinities are ignored.
   void add(double value);
   bool empty() const { return !(low <= high); }
-  /// A range to which nothing was added yet.
+  /// An empty range, to which values can be added.
   static Range none();
 };
 
@@ -23,23 +24,23 @@ struct Tick {
 
 enum class ScaleKind {
   linear,
-  whole,        ///< linear, with only whole numbers written beside it
-  logarithmic,  ///< of a range above 0
+  whole,        ///< linear, labelled with whole numbers only
+  logarithmic,  ///< the range must be above 0
 };
 
 /// Maps values between the ends of an axis.
 class Scale {
  public:
-  /// An empty range is replaced by 0 to 1, one of a single value is widened around it. `margin` is
+  /// Replaces an empty range by 0 to 1, and widens a range of a single value around it. `margin` is
   /// the share of the axis that stays free at either end.
   Scale(Range range, ScaleKind kind, double margin = 0);
 
-  /// 0 at the low end, 1 at the high one.
+  /// The position on the axis: 0 at the low end, 1 at the high end.
   double share(double value) const;
-  /// At most `most` values (at least 2) that are easy to read: multiples of 1, 2 or 5 times a power
+  /// At most `most` (at least 2) values that are easy to read: multiples of 1, 2 or 5 times a power
   /// of ten; on a logarithmic axis powers of ten, with their double and fivefold if there is room.
-  /// All labels of an axis have the same form. If fewer than two of them are on the axis (a
-  /// logarithmic one of less than a factor of two), it is treated as linear.
+  /// All labels of an axis have the same form. A logarithmic axis with fewer than two such values
+  /// (it spans less than a factor of two) gets the values of a linear one.
   std::vector<Tick> ticks(int most) const;
   const Range& range() const { return range_; }
 
@@ -47,7 +48,7 @@ class Scale {
   std::vector<Tick> linear_ticks(int most) const;
   std::vector<Tick> logarithmic_ticks(int most) const;
 
-  Range range_;  ///< with its margins
+  Range range_;  ///< including its margins
   ScaleKind kind_;
 };
 

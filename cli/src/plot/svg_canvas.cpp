@@ -1,4 +1,4 @@
-// A picture as SVG: text stays text.
+// Draws a picture as SVG. Texts stay texts, in the fonts of the viewer.
 #include "output/terminal_text.h"
 #include "plot/canvas.h"
 
@@ -37,7 +37,7 @@ std::string hex(Color color) {
   return fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue);
 }
 
-/// A length with at most two decimals.
+/// A length as text with at most two decimals.
 std::string length(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -45,8 +45,8 @@ std::string length(double value) {
   return text == "-0" ? "0" : text;
 }
 
-/// The width of a character as a share of the font size, in DejaVu Sans or Verdana, which are wider
-/// than other fonts that a viewer may use.
+/// The width of a character relative to the font size, in DejaVu Sans or Verdana; other fonts that
+/// a viewer may use are narrower.
 double share_of(char c) {
   constexpr std::string_view kNarrow = " ijl.,:;|!'()[]ftr/-I";
   constexpr std::string_view kWide = "mwMW@%+=~<>";

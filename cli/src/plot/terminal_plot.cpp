@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kRowsMin = 5;
 constexpr int kLegendLines = 24;
-/// From the 256 colours: readable on a dark and on a light background, distinguishable by
+/// From the palette of 256 colours: readable on dark and light backgrounds, and distinguishable by
 /// colour-blind people.
 constexpr std::array kInks = {33, 208, 35, 170, 37, 178, 245};
 constexpr int kNoLook = -1;
 
-/// The letter of a curve, one terminal column wide; ASCII, so that every terminal has it.
+/// The letter of a curve: ASCII, so that every terminal has it, one column wide.
 char letter(std::size_t look) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   return kLetters[look % kLetters.size()];
@@ -35,7 +35,7 @@ std::string utf8(unsigned code) {
   return text;
 }
 
-/// Text in colours, with an escape only where the colour changes.
+/// Text in colours, with an escape sequence only where the colour changes.
 class Painter {
  public:
   explicit Painter(bool colored) : colored_(colored) {}
@@ -64,7 +64,7 @@ class Painter {
   std::string text_;
 };
 
-/// The cells of a panel. A cell of braille has 2 by 4 dots, a plain one a single dot.
+/// The cells of a panel. A braille cell has 2 by 4 dots, a plain cell has one.
 class Grid {
  public:
   Grid(int columns, int rows, bool braille)
@@ -78,14 +78,15 @@ class Grid {
   int height() const { return rows_ * down_; }
 
   void dot(int x, int y, int look) {
-    // Unicode numbers the dots of braille column by column, except for the lowest row.
+    // Unicode numbers the dots of a braille character down the columns, except those of the lowest
+    // row.
     constexpr unsigned kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     Cell& cell = at(x / across_, y / down_);
     cell.dots |= across_ == 1 ? 1 : kBits[y % 4][x % 2];
     cell.look = look;
   }
 
-  /// A part of a band, sparse enough for curves to be seen in it.
+  /// Marks a dot as part of a band; sets only some dots, so that curves stay visible in it.
   void shade(int x, int y, int look) {
     Cell& cell = at(x / across_, y / down_);
     if (across_ == 1) {
@@ -104,7 +105,7 @@ class Grid {
     }
   }
 
-  /// Marks a point that would hardly be visible as a dot.
+  /// Marks a point that would hardly be visible as a single dot.
   void mark(int x, int y, int look, bool hollow) {
     dot(x, y, look);
     Cell& cell = at(x / across_, y / down_);
@@ -147,7 +148,7 @@ struct Strokes {
 constexpr Strokes kDrawn{"│", "┤", "└", "─", "┬"};
 constexpr Strokes kPlain{"|", "+", "+", "-", "+"};
 
-/// Draws the text of a figure, panel by panel.
+/// Draws a figure as text, panel by panel.
 class TextDrawer {
  public:
   TextDrawer(const Figure& figure, const TerminalForm& form)
@@ -191,13 +192,13 @@ class TextDrawer {
   void choose_y(const Panel& panel) {
     Scale scale(y_range(panel, false), figure_.y_kind);
     std::vector<Tick> ticks = scale.ticks(std::max(3, rows_ / 3 + 1));
-    // Wide steps may leave only one tick.
+    // Wide steps may leave only one tick on the axis.
     if (ticks.size() < 2) ticks = scale.ticks(rows_ / 2 + 1);
     for (const Tick& tick : ticks) gutter_ = std::max(gutter_, static_cast<int>(tick.label.size()));
     ys_.push_back({scale, std::move(ticks)});
   }
 
-  /// The letters at the ends of the curves take two columns.
+  /// The width of the grid; two columns are reserved for the letters at the ends of the curves.
   int columns() const { return std::max(10, form_.width - gutter_ - 2 - 2); }
 
   void line(std::string_view text) {
@@ -228,7 +229,7 @@ class TextDrawer {
     return static_cast<int>(std::lround(std::clamp(x_.share(x), 0.0, 1.0) * (grid.width() - 1)));
   }
 
-  /// Between one deviation below the mean and one above it.
+  /// Draws the band between one standard deviation below the mean and one above it.
   void draw_band(const Curve& curve, const Scale& y, Grid& grid) const {
     const auto row = [&](double value) {
       return std::isinf(value) ? grid.height() - 1 : row_of(y, value, grid.height());
@@ -274,7 +275,7 @@ class TextDrawer {
     }
   }
 
-  /// The rows beside which the curves' letters stand, no two in one row.
+  /// The rows of the curves' letters; no two letters are in one row.
   std::vector<int> letter_rows(const Panel& panel, const Scale& y) const {
     std::vector<int> of_row(static_cast<std::size_t>(rows_), kNoLook);
     if (is_alone(panel)) return of_row;
@@ -351,7 +352,7 @@ class TextDrawer {
     if (is_alone(panel)) return;
     std::size_t widest = 0, shown = 0;
     for (const Curve& curve : panel.curves) widest = std::max(widest, display_width(curve.label));
-    // A long label is cut, so that the last value fits.
+    // Cuts long labels, so that the last values fit on the line.
     widest = std::min(widest, static_cast<std::size_t>(std::max(12, form_.width - 30)));
     for (const Curve& curve : panel.curves) {
       if (shown++ == kLegendLines) break;

@@ -1,4 +1,4 @@
-// Runs calls that take long, one after another, in a thread of its own.
+// Runs slow calls, one after another, in a thread of its own.
 #pragma once
 
 #include <flor/store/error.h>
@@ -17,7 +17,7 @@
 
 namespace flor::cli {
 
-/// Not thread-safe: one thread makes all calls, and never waits, except in the destructor.
+/// Not thread-safe: one thread calls all members. None of them waits, except the destructor.
 template <typename Result>
 class Background {
  public:
@@ -34,11 +34,12 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Readable when there is something to take.
+  /// A descriptor that is readable when `take` has a result.
   int descriptor() const { return done_; }
-  /// Whether a call was begun whose result was not taken.
+  /// Whether a call was begun whose result has not been taken.
   bool is_busy() const { return result_.valid(); }
-  /// Begins a call, if not busy. Data that it refers to must stay until the result is taken.
+  /// Begins a call; must not be busy. Data that the call refers to must live until the result is
+  /// taken.
   void begin(std::function<Result()> call) {
     std::packaged_task<Result()> task(std::move(call));
     result_ = task.get_future();
@@ -48,7 +49,7 @@ class Background {
     }
     wake_.notify_one();
   }
-  /// The result; nothing while the call runs. Throws what the call has thrown.
+  /// The result of the call, or nullopt while it runs. Rethrows what the call threw.
   std::optional<Result> take() {
     std::uint64_t count = 0;
     if (::read(done_, &count, sizeof count) < 0) return std::nullopt;
@@ -63,16 +64,17 @@ class Background {
       std::packaged_task<Result()> task = std::exchange(task_, {});
       lock.unlock();
       task();
-      task = {};  // its exception must end in the thread that takes it
+      task = {};  // drops the reference: the taking thread frees an exception
       const std::uint64_t one = 1;
-      if (::write(done_, &one, sizeof one) < 0) return;  // cannot be: the last was taken
+      if (::write(done_, &one, sizeof one) < 0) return;  // cannot fail: the counter is 0 after
+                                                         // `take`
     }
   }
 
   int done_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::packaged_task<Result()> task_;  // under the mutex
+  std::packaged_task<Result()> task_;  // guarded by mutex_
   std::future<Result> result_;
   std::jthread thread_;
 };

@@ -11,7 +11,8 @@
 namespace flor::cli {
 namespace {
 
-/// The log is written before its content can be read.
+/// How long to wait after an event, because the journal is announced before its content can be
+/// read.
 constexpr std::chrono::milliseconds kSettle{50};
 
 }  // namespace

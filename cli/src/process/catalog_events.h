@@ -1,4 +1,4 @@
-// Wakes when something happens to runs of a store.
+// Waits until something happens to the runs of a store.
 #pragma once
 
 #include <flor/store/store.h>
@@ -7,8 +7,8 @@
 
 namespace flor::cli {
 
-/// For commands that follow the store. If the kernel has no more watches, `wait` just waits for
-/// `at_most`. Not thread-safe.
+/// For commands that follow the store. If the kernel has no inotify watches left, `wait` waits for
+/// the whole of `at_most`. Not thread-safe.
 class CatalogEvents {
  public:
   explicit CatalogEvents(const store::Store& store);
@@ -16,8 +16,8 @@ class CatalogEvents {
   CatalogEvents(const CatalogEvents&) = delete;
   CatalogEvents& operator=(const CatalogEvents&) = delete;
 
-  /// Returns soon after something was recorded since the last call, after `at_most`, or when a
-  /// signal came. The catalog is up to date then, as far as possible.
+  /// Returns soon after something was recorded since the last call, after `at_most`, or on a
+  /// signal. Then brings the catalog up to date, as far as that is possible.
   void wait(std::chrono::milliseconds at_most) const;
 
  private:

@@ -20,7 +20,7 @@
 
 namespace flor::cli {
 
-/// An unnamed file, which takes the output of a child however long it is.
+/// An unnamed file in memory that takes the output of a child, however long it is.
 class ChildProcess::Written {
  public:
   explicit Written(const std::string& whose) : descriptor_(::memfd_create("written", MFD_CLOEXEC)) {
@@ -68,7 +68,7 @@ ChildProcess::ChildProcess(std::vector<std::string> words, const ChildOptions& o
                                        0);
     ::posix_spawn_file_actions_adddup2(&plan.actions, 1, 2);
   }
-  if (options.inherited >= 0) {  // onto itself: the child's copy stays open on exec
+  if (options.inherited >= 0) {  // duplicating it onto itself keeps the child's copy open on exec
     ::posix_spawn_file_actions_adddup2(&plan.actions, options.inherited, options.inherited);
   }
   if (!options.directory.empty()) {
@@ -77,7 +77,7 @@ ChildProcess::ChildProcess(std::vector<std::string> words, const ChildOptions& o
   if (alone_) {
     plan.stand_alone();
   } else {
-    sigset_t pipe;  // a signal that this process ignores
+    sigset_t pipe;  // SIGPIPE, which this process ignores, is reset
     ::sigemptyset(&pipe);
     ::sigaddset(&pipe, SIGPIPE);
     ::posix_spawnattr_setsigdefault(&plan.attributes, &pipe);

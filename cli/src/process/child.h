@@ -1,4 +1,4 @@
-// Runs git, CMake and build commands, and waits for them.
+// Runs other programs (git, CMake, build commands), and waits for them.
 #pragma once
 
 #include <sys/types.h>
@@ -13,34 +13,37 @@
 namespace flor::cli {
 
 struct ChildOptions {
-  std::filesystem::path directory;  ///< to run in; empty: this one
-  std::map<std::string, std::optional<std::string>> environment = {};  ///< nothing: unset
-  /// The file to which output is appended; empty: output is returned.
+  std::filesystem::path directory;  ///< working directory of the child; empty: this process's
+  std::map<std::string, std::optional<std::string>> environment = {};  ///< changes; nullopt unsets
+                                                                       ///< a variable
+  /// The file to which output is appended; empty: ChildResult has the output.
   std::filesystem::path log = {};
-  int inherited = -1;  ///< a descriptor that it and its children inherit; -1: none
-  /// Runs in a process group of its own, with no signals blocked: Ctrl-C does not reach it.
+  int inherited = -1;  ///< a descriptor that the child and its children inherit; -1: none
+  /// Runs the child in a process group of its own, with no signals blocked, so that Ctrl-C does not
+  /// reach it.
   bool alone = false;
 };
 
 struct ChildResult {
   int status = 0;  ///< exit status, or 128 + the signal
-  // Empty if output went to the log:
+  // Both are empty if the output was appended to a log:
   std::string output;  ///< standard output
   std::string errors;  ///< standard error
 };
 
-/// A running child. Killed and reaped with the object, if it still runs then; with `alone`, its
-/// whole group.
+/// A running child process. The destructor kills and reaps it if it still runs; with `alone`, it
+/// kills the whole group.
 class ChildProcess {
  public:
-  /// `words`: a program, searched for on PATH, and its arguments. Standard input is empty. Throws
-  /// Error if it cannot be started.
+  /// Starts `words`: a program, searched for on PATH, and its arguments. Standard input is empty.
+  /// Throws Error if the program cannot be started.
   ChildProcess(std::vector<std::string> words, const ChildOptions& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// The result, if it has ended; never waits. Not to be called again after it has answered.
+  /// The result if the child has ended, else nullopt; never waits. Must not be called again after
+  /// it has returned the result.
   std::optional<ChildResult> ended();
   /// Waits for the end, and returns the result.
   ChildResult wait();
@@ -54,10 +57,10 @@ class ChildProcess {
   std::unique_ptr<Written> output_, errors_;
 };
 
-/// Starts a ChildProcess and waits for it.
+/// Starts a ChildProcess, waits for it, and returns its result.
 ChildResult run_child(std::vector<std::string> words, const ChildOptions& options);
 
-/// The path of the program of this name on PATH.
+/// The path of the program `name` on PATH; nullopt if there is none.
 std::optional<std::string> find_on_path(const std::string& name);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Sends and receives lines of text, by a socket to another process.
+// Sends and receives lines of text over a stream socket to another process.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace flor::cli {
 
-/// Owns the descriptor of a stream socket.
+/// Owns the descriptor of the socket.
 class LineSocket {
  public:
   explicit LineSocket(int descriptor = -1) : descriptor_(descriptor) {}
@@ -18,11 +18,11 @@ class LineSocket {
   LineSocket& operator=(LineSocket&& other) noexcept;
 
   int descriptor() const { return descriptor_; }
-  /// Sends a line; it is lost if the other end is gone, which `is_closed` shows.
+  /// Sends a line. The line is lost if the other end is closed, which `is_closed` then tells.
   void send(const std::string& line);
-  /// Whole lines that have arrived. Never waits.
+  /// Returns the whole lines that have arrived. Never waits.
   std::vector<std::string> receive();
-  /// Whether the other end was closed when `receive` last looked.
+  /// Whether the last call of `receive` found the other end closed.
   bool is_closed() const { return closed_; }
 
  private:
@@ -31,7 +31,7 @@ class LineSocket {
   std::string pending_;
 };
 
-/// Two connected descriptors that children do not inherit. Throws Error.
+/// Creates two connected sockets, which children do not inherit. Throws Error.
 std::pair<int, int> socket_pair();
 
 }  // namespace flor::cli

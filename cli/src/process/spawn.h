@@ -1,4 +1,4 @@
-// The settings of posix_spawn, in a form that frees itself.
+// The settings of posix_spawn, freed by a destructor.
 #pragma once
 
 #include <signal.h>
@@ -27,7 +27,7 @@ struct SpawnPlan {
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   /// Gives the child a process group of its own, so that Ctrl-C reaches it only through its parent,
-  /// and the default signals.
+  /// and resets its signals to their defaults.
   void stand_alone() {
     sigset_t none, all;
     ::sigemptyset(&none);
@@ -40,7 +40,7 @@ struct SpawnPlan {
   }
 };
 
-/// The environment of this process with changes; nothing: unset.
+/// The environment of this process with changes, as NAME=VALUE; nullopt unsets a variable.
 inline std::vector<std::string> environment_with(
     const std::map<std::string, std::optional<std::string>>& changes) {
   std::vector<std::string> variables;
@@ -54,7 +54,7 @@ inline std::vector<std::string> environment_with(
   return variables;
 }
 
-/// Pointers in the form of argv and envp; `texts` must stay.
+/// Null-terminated pointers, as for argv and envp. They point into `texts`.
 inline std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (std::string& text : texts) result.push_back(text.data());

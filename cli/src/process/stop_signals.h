@@ -1,4 +1,4 @@
-// Lets a program look for SIGINT, SIGTERM and SIGHUP instead of being ended by them.
+// Lets a program check for SIGINT, SIGTERM and SIGHUP instead of being ended by them.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -9,7 +9,8 @@
 
 namespace flor::cli {
 
-/// Blocks these signals as long as it lives; those that come meanwhile stay pending until taken.
+/// Blocks these signals during its lifetime. A signal that arrives stays pending until `came` takes
+/// it.
 class StopSignals {
  public:
   explicit StopSignals(std::initializer_list<int> signals = {SIGINT, SIGTERM, SIGHUP}) {
@@ -25,9 +26,9 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Readable when a signal has come.
+  /// A descriptor that is readable when a signal is pending.
   int descriptor() const { return descriptor_; }
-  /// Whether a signal has come; takes it.
+  /// Takes a pending signal. Returns whether there was one.
   bool came() const {
     signalfd_siginfo signal;
     return ::read(descriptor_, &signal, sizeof signal) == sizeof signal;

@@ -44,7 +44,8 @@ int number(std::string_view text, int least, int most, std::string_view what) {
   return value;
 }
 
-/// Cuts off and returns the text after the last `sign`, or the first.
+/// Cuts `text` at the first `sign` (`last`: at the last one), and returns what followed; nullopt if
+/// there is none.
 std::optional<std::string_view> cut(std::string_view& text, char sign, bool last) {
   const std::size_t at = last ? text.rfind(sign) : text.find(sign);
   if (at == text.npos) return std::nullopt;

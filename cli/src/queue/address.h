@@ -1,4 +1,4 @@
-// The address of the queue of evaluations, as the user writes it.
+// Parses the address of a queue of evaluations.
 #pragma once
 
 #include <string>
@@ -6,19 +6,19 @@
 
 namespace flor::cli {
 
-/// redis://[[user]:password@]host[:port][/db]
+/// Redis server of a queue: redis://[[user]:password@]host[:port][/db]
 struct QueueAddress {
   std::string host;
   int port = 6379;
   int database = 0;
   std::string user, password;  ///< never printed
 
-  /// redis://host:port/db
+  /// redis://host:port/db, safe to print.
   std::string name() const;
 };
 
-/// Throws UsageError, without repeating the text, which may hold a password. Characters with a
-/// meaning in URLs are written like %40 in names and passwords.
+/// Throws UsageError whose message does not repeat the text, which may hold a password. Characters
+/// with a meaning in URLs must be escaped like %40 in names and passwords.
 QueueAddress parse_queue_address(std::string_view url);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// Opens the queue of evaluations that was asked for.
+// Opens the queue of evaluations that the user chose.
 #pragma once
 
 #include "queue/jobs.h"
@@ -10,7 +10,7 @@
 
 namespace flor::cli {
 
-/// `url` as `--queue` takes it; empty: the queue in the store's home. The store must outlive the
+/// `url`: the value of `--queue`; empty: the queue in the store's home. The store must outlive the
 /// queue. Throws UsageError, and what the queue's constructor throws.
 std::unique_ptr<store::JobQueue> open_queue(const store::Store& store, const std::string& url,
                                             store::JobQueue::Clock clock = {});

@@ -56,7 +56,7 @@ bool RedisBell::hush() {
       }
       ask();
     }
-  } catch (const Error&) {  // the connection is closed, which takes it out of the epoll
+  } catch (const Error&) {  // closing the connection also removes it from the epoll
     connection_.reset();
     return true;
   }

@@ -1,4 +1,4 @@
-// Hears what other processes do to a queue in a Redis server.
+// Learns when other processes change a queue in a Redis server.
 #pragma once
 
 #include "queue/redis_connection.h"
@@ -9,8 +9,9 @@
 
 namespace flor::cli {
 
-/// Reads the stream of a queue's news through a connection of its own, and shows news by a
-/// descriptor that stays the same. Thread-safe.
+/// Follows the stream of changes of a queue (its news) through a connection of its own.
+/// `descriptor`, which stays the same across reconnections, is readable when there may be news.
+/// Thread-safe.
 class RedisBell {
  public:
   RedisBell();
@@ -19,11 +20,11 @@ class RedisBell {
   RedisBell& operator=(const RedisBell&) = delete;
 
   int descriptor() const { return epoll_; }
-  /// Listens, unless it already does, for news from now on. Called by one thread at a time. Throws
-  /// what RedisConnection throws.
+  /// Begins to listen for news from this moment, unless it listens already. Called by one thread at
+  /// a time. Throws what RedisConnection throws.
   void listen(const QueueAddress& address);
-  /// Reads the news; never waits. True if some came from another owner, or the connection was lost;
-  /// then nothing is heard until `listen`.
+  /// Reads the news; never waits. Returns true if some came from another owner, or if the
+  /// connection was lost; after a loss nothing is heard until `listen` is called.
   bool hush();
   void set_owner(const std::string& owner);
 
@@ -33,7 +34,7 @@ class RedisBell {
   int epoll_ = -1;
   std::mutex mutex_;
   std::unique_ptr<RedisConnection> connection_;
-  std::string last_;  ///< number of the latest news
+  std::string last_;  ///< number of the latest news that was read
   std::string owner_;
 };
 

@@ -19,8 +19,8 @@ namespace {
 
 constexpr timeval kConnectTimeout{2, 0}, kCallTimeout{5, 0};
 
-/// Errors that may soon be over: the server loads its data, is a copy of one that is gone, or has
-/// no room.
+/// Errors that may pass soon: the server is loading its data, is a replica whose master is gone, or
+/// has no memory left.
 constexpr std::array<std::string_view, 9> kPassing{"LOADING", "MASTERDOWN", "READONLY",
                                                    "MISCONF", "OOM",        "CLUSTERDOWN",
                                                    "BUSY",    "TRYAGAIN",   "NOREPLICAS"};
@@ -148,7 +148,7 @@ void RedisConnection::send(const std::vector<std::string>& words) {
   ::redisAppendCommandArgv(context_.get(), raw.count(), const_cast<const char**>(raw.texts.data()),
                            raw.sizes.data());
   int is_done = 0;
-  // Commands are short: they fit into the empty buffer of the socket.
+  // A command is short, so it fits into the empty send buffer of the socket in one write.
   if (::redisBufferWrite(context_.get(), &is_done) != REDIS_OK) fail(context_->errstr);
 }
 

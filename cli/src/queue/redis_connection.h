@@ -15,42 +15,44 @@ struct redisContext;
 namespace flor::cli {
 
 struct RedisReply {
-  std::string text = {};               ///< of texts, and of numbers
-  std::vector<RedisReply> items = {};  ///< of arrays
+  std::string text = {};               ///< of a string or a number
+  std::vector<RedisReply> items = {};  ///< of an array
   bool is_null = false;
 
-  std::int64_t number() const;  ///< throws Error if it is none
+  std::int64_t number() const;  ///< the integer that `text` spells; throws Error if it is none
 };
 
-/// The server has answered with an error. `code` is its first word.
+/// Thrown when the server has answered with an error. `code` is the first word of the answer.
 class RedisError : public Error {
  public:
   explicit RedisError(const std::string& message) : Error(message) {}
   std::string code() const;
 };
 
-/// Not thread-safe. The program ignores SIGPIPE. After QueueUnreachable the connection is of no use
-/// any more.
+/// A connection to the server. The program must ignore SIGPIPE. After QueueUnreachable was thrown
+/// the connection cannot be used any more. Not thread-safe.
 class RedisConnection {
  public:
-  /// Throws QueueUnreachable, which names the server and a remedy; Error if the server wants a
-  /// password, or another one.
+  /// Connects and logs in. Throws QueueUnreachable, which names the server and a remedy; Error if
+  /// the server wants a password, or another one.
   explicit RedisConnection(const QueueAddress& address);
   ~RedisConnection();
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
 
-  /// Throws RedisError, or QueueUnreachable if there is no answer within 5 seconds, or the server
-  /// cannot do its work at the moment.
+  /// Sends a command and waits for the answer. Throws RedisError if the answer is an error,
+  /// QueueUnreachable if there is no answer within 5 seconds or the server is temporarily unable to
+  /// work.
   RedisReply call(const std::vector<std::string>& words);
-  /// Whether the latest call had no answer in time.
+  /// Whether the latest call timed out.
   bool is_slow() const { return is_slow_; }
 
-  // These never wait, once `listen` was called; `call` must not be used then.
+  // For asynchronous use: after `listen`, the functions below never wait, and `call` must not be
+  // used.
   void listen();
   int descriptor() const;
   void send(const std::vector<std::string>& words);
-  /// An answer, if one has come.
+  /// The next answer that has arrived, or nullopt.
   std::optional<RedisReply> receive();
 
  private:

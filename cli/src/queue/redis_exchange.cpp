@@ -1,4 +1,4 @@
-// RedisQueue: the exchange of reports and leases with a watch.
+// RedisQueue::exchange: reports, additions and leases, exchanged with the script on the server.
 #include "queue/job_choice.h"
 #include "queue/redis_queue.h"
 #include "queue/redis_server.h"
@@ -20,11 +20,12 @@ using store::JobReport;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::array<const char*, 5> kKinds{"alive", "done", "failed", "back", "gone"};
-/// The parts of the script's answer, by place.
+/// Indices of the parts of the script's answer.
 enum Part : std::size_t { kAccepted, kAdded, kLeases, kNext, kNow, kStrangers, kHolders, kPlaces };
-/// Another process may take the chosen jobs: how often another choice is made.
+/// How often to choose again if another process has taken the chosen jobs.
 constexpr int kSteps = 4;
-/// The most jobs added in one call: other clients wait meanwhile, and an answer is kept.
+/// Most jobs added in one call: other clients must wait during a call, and the server keeps its
+/// answer.
 constexpr std::size_t kMostAdditions = 2000;
 
 void add_list(const std::vector<std::string>& list, std::vector<std::string>& words) {
@@ -32,7 +33,8 @@ void add_list(const std::vector<std::string>& list, std::vector<std::string>& wo
   words.insert(words.end(), list.begin(), list.end());
 }
 
-/// The pause after each number of failures; the last one stands for all greater numbers.
+/// The pause before the retry after 1, 2, ... failures; the last one applies to all greater
+/// numbers.
 std::vector<std::string> pauses(const store::RetryPolicy& policy, const store::Lease& lease) {
   std::vector<std::string> all;
   std::int64_t pause = policy.first_us;
@@ -54,13 +56,13 @@ std::vector<std::int64_t> choose(const RedisReply& reply, std::size_t count) {
 
 }  // namespace
 
-/// One call of the script. Requests change from step to step: with `bisect` the script first tells
-/// which jobs there are, then it gets the chosen ones.
+/// One call of the script. Its requests change from call to call: for the order `bisect` the script
+/// first returns the waiting jobs, then it gets the chosen ones.
 struct RedisQueue::Step {
   struct Request {
     std::int64_t evaluator = 0;
     std::size_t count = 0;
-    std::string order;  ///< fifo, newest, bisect or these
+    std::string order;  ///< fifo, newest, bisect, or "these"
     std::vector<std::int64_t> these = {};
   };
   bool is_first = true;
@@ -74,7 +76,7 @@ struct RedisQueue::Step {
                           .order = kOrders.at(static_cast<std::size_t>(wanted.order))});
     }
   }
-  /// Prepares the requests that remain after the answer; false if there are none.
+  /// Prepares the requests that the answer left open. Returns false if there are none.
   bool go_on(const store::JobOrders& orders, const RedisReply& reply) {
     is_first = false;
     if (!reply.items.at(kStrangers).items.empty()) return true;
@@ -132,8 +134,8 @@ store::JobReplies RedisQueue::exchange(const store::JobOrders& orders) {
   return replies;
 }
 
-/// Repeats the last exchange if its answer did not come, or could not be written to the home. The
-/// script answers the same again, or does what it has not done.
+/// Sends the last exchange again if its answer did not arrive or could not be written to the home.
+/// The script recognizes it: it repeats its answer, or does what it had not done.
 void RedisQueue::ask_again() {
   if (!unanswered_) return;
   const auto before = *unanswered_;
@@ -141,7 +143,8 @@ void RedisQueue::ask_again() {
   say_and_take(before.orders, before.words, replies);
 }
 
-/// Sends all but the last additions, without other orders; returns the orders that are left.
+/// Sends the additions in calls of at most kMostAdditions, except for the last ones. Returns the
+/// orders that are left.
 store::JobOrders RedisQueue::add_most(const store::JobOrders& orders, store::JobReplies& replies) {
   store::JobOrders rest = orders;
   auto begin = rest.additions.begin();
@@ -156,7 +159,8 @@ store::JobOrders RedisQueue::add_most(const store::JobOrders& orders, store::Job
   return rest;
 }
 
-/// If the answer cannot be written here, the next exchange asks for it again, with its leases.
+/// Sends the orders and processes the answer. If the answer cannot be written to the home, the next
+/// exchange asks for it again, with its leases.
 RedisReply RedisQueue::say_and_take(const store::JobOrders& orders, const Words& words,
                                     store::JobReplies& replies) {
   RedisReply reply = say(orders, words);
@@ -169,8 +173,8 @@ RedisReply RedisQueue::say_and_take(const store::JobOrders& orders, const Words&
   return reply;
 }
 
-/// Takes the script's answers to reports and additions, and the leases. Verdicts and leases are
-/// remembered until `exchange` returns, since it may fail after this.
+/// Processes the script's answers to reports and additions, and the leases. Keeps accepted results
+/// and leases in `untold_` until `exchange` returns, because a later step may fail.
 void RedisQueue::take(const store::JobOrders& orders, const RedisReply& reply,
                       store::JobReplies& replies) {
   replies.accepted.clear();
@@ -196,14 +200,14 @@ RedisReply RedisQueue::lease_more(const store::JobOrders& orders, Step& step, Re
       reply = say(orders, words_of(orders, step));
       take_leases(reply);
     }
-    // Sorted by the order of the requests, though some were answered later.
+    // In the order of the requests, although some were answered by a later call.
     std::ranges::stable_sort(untold_.leases, {}, [&](const store::LeasedJob& job) {
       return std::ranges::find(orders.requests, job.what.evaluator,
                                &store::LeaseRequest::evaluator) -
              orders.requests.begin();
     });
   } catch (const store::QueueUnreachable&) {
-    // The reports and additions have arrived; the next exchange asks for these leases.
+    // The reports and additions have arrived, so the next exchange asks only for these leases.
     unanswered_->orders.reports.clear();
     unanswered_->orders.additions.clear();
     unanswered_->orders.sightings.clear();
@@ -250,8 +254,8 @@ RedisReply RedisQueue::say(const store::JobOrders& orders, const Words& words) {
   }
 }
 
-/// Adds the other holders of leases, alive or dead; holders elsewhere are dead only by their
-/// leases.
+/// Adds the other holders of leases to the call, as alive or dead. For holders on other machines
+/// only the end of the lease shows that they are dead.
 void RedisQueue::add_holders(Words& words) const {
   std::vector<std::string> alive, dead;
   const std::string here = place_ + "/";
@@ -296,7 +300,7 @@ void RedisQueue::take_leases(const RedisReply& reply) {
   }
 }
 
-/// Writes additions and results of this machine to the home.
+/// Writes this machine's additions and results to the ledger in its home.
 void RedisQueue::keep(const store::JobOrders& orders, const RedisReply& reply,
                       const store::JobReplies& replies) {
   store::JobLedger::Changes changes{.sightings = orders.sightings};

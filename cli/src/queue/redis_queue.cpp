@@ -1,4 +1,4 @@
-// RedisQueue: the server, evaluators and jobs.
+// RedisQueue: connecting, and reading and changing evaluators and jobs.
 #include "queue/redis_queue.h"
 
 #include "queue/queue.lua.h"
@@ -21,7 +21,7 @@ using store::Job;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr const char* kEvaluators = "{flor}:evaluators";
-/// The most jobs read in one call: other clients wait meanwhile.
+/// Most jobs read in one call: other clients must wait during a call.
 constexpr std::size_t kPage = 500;
 
 std::optional<std::int64_t> time_of(const RedisReply& reply) {
@@ -133,8 +133,9 @@ RedisReply RedisQueue::run(const std::string& command, const Words& words) const
   }
 }
 
-/// The server, or the network, may have closed a connection that was idle: so a new one is tried
-/// once, without a message.
+/// Runs a command, and connects if there is no connection. If it fails on an old connection, which
+/// the server or the network may have closed while it was idle, silently tries a new connection
+/// once.
 RedisReply RedisQueue::run_in_this_life(const std::string& command, const Words& words) const {
   const std::string life = server_->life;
   bool is_new = !server_->connection;

@@ -19,13 +19,15 @@
 
 namespace flor::cli {
 
-/// Every change is one script, so it happens as a whole or not at all; its durability is up to the
-/// server. Times are the server's. Additions and results of this machine are also written to its
-/// home (JobLedger), after they are in the queue; so a server that comes back with less is reminded
-/// of them by any process that exchanges or listens to the bell.
+/// Every change is one script on the server, so it happens as a whole or not at all; the server's
+/// settings decide how durable it is. Times are the server's. After an addition or a result is in
+/// the queue it is also written to a ledger in this machine's home (JobLedger). If a restarted
+/// server has lost some of them, any process that exchanges or listens to the bell sends them again
+/// ("reminds" the queue).
 class RedisQueue final : public store::JobQueue {
  public:
-  /// Connects. `clock` replaces the server's, for tests. Throws what RedisConnection throws.
+  /// Connects. `clock`: for tests, used instead of the server's time. Throws what RedisConnection
+  /// throws.
   RedisQueue(const store::Store& store, QueueAddress address, Clock clock = {});
   ~RedisQueue() override;
 
@@ -39,28 +41,30 @@ class RedisQueue final : public store::JobQueue {
   std::int64_t drop(const store::JobFilter& filter) override { return change("drop", filter); }
   int bell() override;
   bool hush() override { return bell_.hush(); }
-  /// An answer is as durable as the settings of the server make it.
+  /// Nothing to do: an answer is as durable as the server's settings make it.
   void sync() override {}
 
  private:
   using Words = std::vector<std::string>;
   using Entry = store::JobLedger::Entry;
-  struct Server;  // the connection, and facts about the server at its end
-  struct Step;    // one call of the script for an exchange
-  struct Offer;   // results of reminding a queue that has forgotten
+  struct Server;  // the connection, and facts about the server
+  struct Step;    // one call of the script during an exchange
+  struct Offer;   // Runs a command; if the queue has begun another life, runs it again for the new
+                  // life.
 
-  /// Runs a command in whatever life the queue is.
+  /// Runs a command, reconnecting and reminding the queue if it was restarted.
   RedisReply run(const std::string& command, const Words& words) const;
-  /// Answers `kForgotten` if the queue is in another life than this object knew.
+  /// Runs a command for the queue's known life (see Server::life). Answers `kForgotten` if the
+  /// queue has begun another life since.
   RedisReply run_in_this_life(const std::string& command, const Words& words) const;
   Words request(const std::string& command, const Words& words) const;
   RedisReply run_once(const std::string& command, const Words& words) const;
   void connect() const;
-  /// Learns in which life the queue is; called for a new connection, and when the queue says that
-  /// it has forgotten.
+  /// Asks the server in which life the queue is. Called for a new connection, and when the queue
+  /// answers `kForgotten`.
   void attach() const;
-  /// Once in each life of the queue: tells it what this machine knows, and learns what became of
-  /// that.
+  /// Once in each life of the queue: sends it the ledger of this machine, and learns from the
+  /// answers what became of the jobs.
   void remind();
   std::vector<Entry> to_be_told(bool has_forgotten);
   bool tell(std::span<const Entry> entries, Offer& offer);
@@ -91,33 +95,36 @@ class RedisQueue final : public store::JobQueue {
   QueueAddress address_;
   Clock clock_;
   store::JobLedger ledger_;
-  std::string place_;  ///< begins the owners of this place
+  std::string place_;  ///< prefix of the owners that belong to this machine and home
   mutable std::recursive_mutex mutex_;
   std::unique_ptr<Server> server_;
   mutable std::map<std::int64_t, store::Evaluator> evaluators_;
-  std::string owner_;  ///< of the latest exchange
+  std::string owner_;  ///< owner of the latest exchange
   std::int64_t lease_us_ = 0;
-  /// Leases given to this object, by token. The number of a job may have changed since then.
+  /// Leases given to this object, by token. The queue may have given the job another number since.
   std::map<std::int64_t, store::LeasedJob> held_;
-  std::set<std::string> holders_;  ///< owners of leases, as they were last seen
-  /// Answers that `exchange` has received but not returned yet, because something failed after
-  /// them.
+  std::set<std::string> holders_;  ///< owners of leases when they were last read
+  /// Answers that an exchange received but did not return, because a later step failed. The next
+  /// exchange returns them.
   struct Untold {
-    std::map<store::Lease, bool> heard = {};  ///< reports other than `alive`: accepted?
+    std::map<store::Lease, bool> heard = {};  ///< per reported lease (except `alive`): whether the
+                                              ///< report was accepted
     std::vector<store::LeasedJob> leases = {};
   };
   Untold untold_;
-  /// Orders that were sent but not answered, or whose answer could not be written to the home.
+  /// Orders that were sent without an answer, or whose answer could not be written to the home.
+  /// They are sent again first.
   struct Unanswered {
     store::JobOrders orders;
     Words words;
   };
   std::optional<Unanswered> unanswered_;
-  std::string self_;  ///< begins the names of this object's exchanges
+  std::string self_;  ///< prefix of the names of this object's exchanges, by which the server
+                      ///< recognizes a repeated one
   std::int64_t exchanges_ = 0;
-  std::vector<std::string> remarks_;  ///< for the next reply
-  std::string reminded_;              ///< the life in which the queue was reminded
-  bool rings_ = false;                ///< the bell was asked for
+  std::vector<std::string> remarks_;  ///< for the user, returned with the next reply
+  std::string reminded_;              ///< the last life in which the queue was reminded
+  bool rings_ = false;                ///< whether `bell` was called
   RedisBell bell_;
 };
 

@@ -1,4 +1,4 @@
-// RedisQueue: tells a server that was started anew, or emptied, what this machine knows.
+// RedisQueue::remind: after a restart of the server, sends it the jobs in this machine's ledger.
 #include "queue/redis_queue.h"
 #include "queue/redis_server.h"
 
@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-/// The most jobs told in one call: other clients wait meanwhile.
+/// Most jobs sent in one call: other clients must wait during a call.
 constexpr std::size_t kEntriesAtOnce = 200;
 
 }  // namespace
@@ -47,8 +47,9 @@ void RedisQueue::remind() {
   }
 }
 
-/// A queue that remembers is only asked what became of open jobs elsewhere; one that may have
-/// forgotten is told everything, and also jobs from other machines that are being judged here.
+/// The ledger's entries to send. A queue that remembers is only asked what became of this machine's
+/// open jobs. A queue that may have lost entries gets all, and also jobs that other machines added
+/// and this one is evaluating.
 std::vector<RedisQueue::Entry> RedisQueue::to_be_told(bool has_forgotten) {
   std::vector<Entry> entries = ledger_.entries();
   if (!has_forgotten) {
@@ -75,7 +76,7 @@ store::LeasedJob* RedisQueue::lease_of(const Entry& entry) {
   return found == held_.end() ? nullptr : &found->second;
 }
 
-/// Returns false if the queue has come into another life meanwhile.
+/// Sends entries to the queue. Returns false if the queue has begun another life in the meantime.
 bool RedisQueue::tell(std::span<const Entry> entries, Offer& offer) {
   Words words{owner_, offer.has_forgotten ? "1" : "0", std::to_string(lease_us_),
               std::to_string(evaluators_.size())};

@@ -1,4 +1,4 @@
-// Shared by the parts of RedisQueue.
+// The server behind a RedisQueue, for the source files that implement it.
 #pragma once
 
 #include "queue/redis_queue.h"
@@ -12,15 +12,16 @@ namespace flor::cli {
 
 struct RedisQueue::Server {
   std::unique_ptr<RedisConnection> connection;
-  std::string script;  ///< its name there
-  std::string run;     ///< of the server: changes when it is started anew
-  std::string life;    ///< of the queue: changes when it may have lost something
+  std::string script;  ///< name (SHA-1) of the script on the server
+  std::string run;     ///< id of the server process: changes when it is restarted
+  std::string life;    ///< id of the queue's life: changes when the queue may have lost entries
 };
 
-/// The answer of a queue that is in another life.
+/// The script's answer if the queue is in another life than the caller says.
 inline constexpr const char* kForgotten = "forgotten";
 
-/// Equal everywhere for the same evaluator; a double holds it.
+/// The number of an evaluator in the queue: the same on all machines, and small enough for a
+/// double.
 std::int64_t queue_evaluator_id(std::string_view spec, std::string_view digest);
 
 }  // namespace flor::cli

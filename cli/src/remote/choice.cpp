@@ -26,7 +26,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-/// The group to which a run belongs as one of several ranks.
+/// The key of the run that represents the run's group of ranks; of a run without ranks its own key.
 const std::string& group_of(const RemoteRun& run) {
   return run.leader.empty() ? run.key : run.leader;
 }
@@ -38,8 +38,8 @@ std::vector<RemoteRun> with_ranks(const std::vector<RemoteRun>& runs,
   std::vector<RemoteRun> all;
   std::ranges::copy_if(runs, std::back_inserter(all),
                        [&](const RemoteRun& run) { return groups.contains(group_of(run)); });
-  // Sorted by the times of recording, so that the latest run is also the latest where they are
-  // fetched.
+  // Sorted by the start of the recording, so that the latest run is also fetched last, and is the
+  // latest in the store that fetches.
   std::map<std::string, std::int64_t> started;
   for (const RemoteRun& run : all) {
     const auto [group, is_new] = started.try_emplace(group_of(run), run.started_us);

@@ -16,7 +16,7 @@
 namespace flor::cli {
 namespace {
 
-/// Forgets fetched runs: the ranks of a group before the run that leads it.
+/// Removes fetched runs from the store: in a group the other ranks before its first rank.
 void forget_runs(Context& context, const std::vector<std::string>& keys) noexcept {
   try {
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
@@ -28,7 +28,8 @@ void forget_runs(Context& context, const std::vector<std::string>& keys) noexcep
   }
 }
 
-/// Cleans up if a constructor fails, which calls no destructor of its object.
+/// Removes the fetched runs if the constructor of FarRun throws, since its destructor is not called
+/// then.
 struct Forget {
   ~Forget() {
     if (is_wanted) forget_runs(context, keys);
@@ -45,7 +46,7 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : c
   const auto objects = remote::open_objects(url);
   url_ = objects->url();
   const remote::RunList there = runs_in(*objects, remote::TransferOptions().threads);
-  // An experiment's name means its latest run alone.
+  // The name of an experiment means only its latest run.
   const bool is_name =
       std::ranges::find(there.runs, spec, &remote::RemoteRun::experiment) != there.runs.end();
   if (is_name) spec += "~0";
@@ -65,7 +66,7 @@ FarRun::FarRun(Context& context, std::string_view run, std::string_view url) : c
   const auto named = std::ranges::find_if(
       runs_, [&](const remote::RemoteRun& chosen) { return chosen.key.starts_with(spec); });
   key_ = (named == runs_.end() ? runs_.front() : *named).key;
-  forget.is_wanted = false;  // from now on the destructor cleans up
+  forget.is_wanted = false;  // from this point on the destructor of FarRun cleans up
 }
 
 FarRun::~FarRun() { forget_runs(context_, added_); }

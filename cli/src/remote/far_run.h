@@ -1,4 +1,4 @@
-// A run in an object store, for a replay that reads its checkpoints there when it needs them.
+// Replays a run that lies in an object store: checkpoints are read there when they are needed.
 #pragma once
 
 #include "checkpoint/elsewhere.h"
@@ -15,26 +15,27 @@ class Context;
 
 class FarRun {
  public:
-  /// Fetches the facts of `run` from the object store at `url`, with all ranks of its group: RUN or
-  /// RUN@EPOCH, where NAME means the latest run there. From now on this process, and those that it
-  /// starts, find its checkpoints there, by the environment (store::Elsewhere).
+  /// Fetches the facts of `run` (RUN or RUN@EPOCH; NAME means its latest run there), with all ranks
+  /// of its group, but no checkpoints, from the object store at `url`. Sets the environment so that
+  /// this process and its children read the checkpoints from there (store::Elsewhere).
   FarRun(Context& context, std::string_view run, std::string_view url);
-  /// Forgets the fetched runs, unless they were here before or are to be kept.
+  /// Removes the fetched runs from the store, except those that it had before, and unless `keep`
+  /// was called.
   ~FarRun();
   FarRun(const FarRun&) = delete;
   FarRun& operator=(const FarRun&) = delete;
-  /// Keeps the fetched runs: the replay may begin.
+  /// Keeps the fetched runs in the store, because the replay begins.
   void keep() { added_.clear(); }
 
-  /// The key of the run, which NAME may not mean here; in a group its rank 0, unless another rank
-  /// was named.
+  /// The key of the run, since NAME may mean another run in this store; of a group the key of rank
+  /// 0, unless `run` named another rank.
   const std::string& key() const { return key_; }
   /// Reports on standard error what was fetched.
   void note(Context& context) const;
 
  private:
   Context& context_;
-  std::vector<std::string> added_;  ///< keys of runs that were not here before
+  std::vector<std::string> added_;  ///< keys of the runs that the store did not have before
   std::string key_;
   std::vector<remote::RemoteRun> runs_;
   std::optional<remote::RemoteFacts> facts_;

@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr std::uint64_t kTransferBar = 24;  // columns
+constexpr std::uint64_t kTransferBar = 24;  // width of the bar in columns
 constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kRepeat{30};
 

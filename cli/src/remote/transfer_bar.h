@@ -1,5 +1,5 @@
-// Shows how far a transfer is: a bar with rate and time to go on a terminal, a line now and then
-// elsewhere. On standard error.
+// Shows the progress of a transfer on standard error: on a terminal a bar with rate and time left,
+// otherwise a line now and then.
 #pragma once
 
 #include "remote/remote.h"
@@ -12,7 +12,7 @@ namespace flor::cli {
 
 class TransferBar {
  public:
-  /// `what`: the transfer, such as "spooling 3f2a91c4 (linear)".
+  /// `what`: a description of the transfer, such as "spooling 3f2a91c4 (linear)".
   explicit TransferBar(std::string what);
   ~TransferBar() { clear(); }
   TransferBar(const TransferBar&) = delete;
@@ -29,7 +29,7 @@ class TransferBar {
   Clock::time_point began_ = Clock::now(), told_ = Clock::now();
 };
 
-/// "12.3 MiB of 40 MiB, 110 MiB/s, 250 ms to go"; without a rate before there is one.
+/// "12.3 MiB of 40 MiB, 110 MiB/s, 250 ms to go"; without a rate as long as it is unknown.
 std::string print_transfer(const remote::TransferProgress& progress, double seconds);
 
 }  // namespace flor::cli

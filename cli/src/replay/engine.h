@@ -1,6 +1,5 @@
-// Where the processes of a replay run: on this machine, or wherever something else has started a
-// seat for them. An engine starts workers and reports how they ended; the Coordinator gives them
-// their work.
+// Starts the worker processes of a replay, on this machine or in seats on other machines, and
+// reports how they ended. The Coordinator gives the workers their work.
 #pragma once
 
 #include <chrono>
@@ -14,31 +13,31 @@ namespace flor::cli {
 
 struct ReplayRequest;
 
-/// A process of a worker, as its parent sees it: lines are sent to it and received from it, each in
-/// the order in which they were sent (runtime/protocol/protocol.h).
+/// One process of a worker, as its parent sees it. Lines to and from it arrive in the order in
+/// which they were sent (runtime/protocol/protocol.h).
 class ReplayProcess {
  public:
-  /// The status of a process that did not end by itself: its node is gone, or was taken away.
+  /// The status of a process that did not end by itself: its node failed or was taken away.
   static constexpr int kLost = 256;
 
   virtual ~ReplayProcess() = default;
   virtual void send(const std::string& line) = 0;
-  /// Whole lines that have arrived; never waits. Called once more after `ended` has answered, for
-  /// the last ones.
+  /// The whole lines that have arrived; never waits. Must be called once more after `ended` has
+  /// returned a status, to receive the last lines.
   virtual std::vector<std::string> receive() = 0;
-  /// Asks it to keep what it has completed, and to end.
+  /// Asks the process to keep what it has completed, and to end.
   virtual void call_off() = 0;
   virtual void kill(int signal) = 0;
-  /// Exit status, or 128 + the signal, or kLost.
+  /// The exit status, 128 + the number of the signal, or kLost; nullopt while it runs.
   virtual std::optional<int> ended() = 0;
-  /// The last line that a process which has ended wrote, which most likely tells why.
+  /// After its end: the last line of its output, which most likely tells why it ended.
   virtual std::string last_words() const = 0;
-  /// Descriptors that become readable when there is something to receive, if there are any.
+  /// Descriptors that become readable when there is something to receive; empty if there are none.
   virtual std::vector<int> events() const { return {}; }
 };
 
-/// The value of CUDA_VISIBLE_DEVICES: the GPUs of all ranks of a worker together, so that each rank
-/// finds its own by its local rank. `request` names GPUs.
+/// The value of CUDA_VISIBLE_DEVICES for a worker: the GPUs of all its ranks together, of which
+/// each rank takes one by its local rank. `request.gpus` must not be empty.
 std::string gpus_of_worker(const ReplayRequest& request, int worker);
 
 class Engine {
@@ -46,31 +45,31 @@ class Engine {
   using Processes = std::vector<std::unique_ptr<ReplayProcess>>;
 
   virtual ~Engine() = default;
-  /// Starts the worker of this number: a process for each rank. Empty if there is no place for one
-  /// at the moment. Throws Error if it cannot be started at all.
+  /// Starts the worker of this number: one process for each rank. Returns no processes if there is
+  /// no free place at the moment. Throws Error if it cannot be started at all.
   virtual Processes start(int worker) = 0;
-  /// The file that gets the output of this process.
+  /// The file that receives the output of this process.
   virtual std::filesystem::path log_of(int worker, std::size_t rank) const = 0;
-  /// The most time until `look` is to be called again.
+  /// The longest time until `look` must be called again.
   virtual std::chrono::milliseconds patience() const { return std::chrono::milliseconds(200); }
-  /// Looks after the places. Returns why there will be none any more, however long one waits.
+  /// Checks the places. Returns a reason if there will never be a place again.
   virtual std::optional<std::string> look() { return std::nullopt; }
-  /// The reason why there is no place at the moment; empty if none is awaited.
+  /// The reason why there is no place at the moment; empty if the engine is not waiting for one.
   virtual std::string waiting_for() const { return {}; }
-  /// Tells the engine the number of each rank's replay in the catalog.
+  /// Tells the engine the catalog's ids of the replays, one for each rank.
   virtual void note_replays(const std::vector<std::int64_t>&) {}
-  /// Whether processes hand in their findings instead of writing to the store.
+  /// Whether processes send their findings to the coordinator instead of writing them to the store.
   virtual bool hands_in() const = 0;
-  /// Whether they run on machines that may vanish.
+  /// Whether processes run on other machines, which may vanish.
   virtual bool is_elsewhere() const { return false; }
-  /// Releases the places: everything is computed, or not wanted any more.
+  /// Releases the places, because all work is done or no longer wanted.
   virtual void finish() {}
 };
 
-/// "worker-0", or "worker-0-rank-1".
+/// The name of a process, for its log: "worker-0" or "worker-0-rank-1".
 std::string worker_name(const ReplayRequest& request, int worker, std::size_t rank);
 
-/// Processes of this machine. `request` must outlive it.
+/// An engine that starts processes on this machine. `request` must outlive it.
 std::unique_ptr<Engine> local_engine(const ReplayRequest& request);
 
 }  // namespace flor::cli

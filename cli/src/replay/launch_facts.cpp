@@ -11,10 +11,10 @@
 namespace flor::cli {
 namespace {
 
-constexpr double kBytesPerSecond = 1e9;  // before anything was measured
-constexpr double kLoad = 1e-3;           // seconds: finding and opening a checkpoint
+constexpr double kBytesPerSecond = 1e9;  // assumed until a restore was measured
+constexpr double kLoad = 1e-3;           // seconds to find and open a checkpoint
 
-/// Seconds that loading each checkpoint takes, by place; boundaries have no loop.
+/// The seconds that loading each checkpoint takes, by its place; a boundary has an empty loop.
 class Loads {
  public:
   Loads(const store::Catalog& catalog, const store::Run& run) {
@@ -103,7 +103,7 @@ void expect_loads_alone(RunFacts& facts) {
       if (!loop.boundaries.contains(i + 1)) continue;
       const auto epoch = static_cast<std::size_t>(loop.first_epoch + i);
       if (epoch >= facts.epochs.size()) continue;
-      // The boundary after an epoch is the one before the next epoch.
+      // The boundary after an epoch is the boundary before the next one.
       const bool known = epoch + 1 < facts.epochs.size() && i + 1 < loop.iterations;
       facts.epochs[epoch].asked = facts.epochs[known ? epoch + 1 : epoch].restore;
     }

@@ -1,4 +1,4 @@
-// Where the ranks of one worker find each other: on this machine, wherever they were recorded.
+// Lets the ranks of one worker find each other on this machine, wherever they were recorded.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -10,12 +10,13 @@ namespace flor::cli {
 
 class Meeting {
  public:
-  /// A port on the loopback interface that is free now. Throws Error if there is none. If another
-  /// process takes it before the ranks do, they fail and are started again with another port.
+  /// Chooses a free port on the loopback interface. Throws Error if there is none. If another
+  /// process takes it before the ranks do, the ranks fail, and are started again with another port.
   static Meeting arrange();
 
-  /// The environment of a rank, with the variables of torchrun and of Slurm. Without a port (a
-  /// default Meeting) there are no other ranks, but rank and number of ranks are set all the same.
+  /// The environment of a rank, with the variables that torchrun and Slurm set. A
+  /// default-constructed Meeting has no port, for a rank alone; rank and number of ranks are set
+  /// all the same.
   std::map<std::string, std::string> variables(const store::RankPlace& place) const;
 
  private:

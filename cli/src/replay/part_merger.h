@@ -1,5 +1,5 @@
-// Merges what the processes of a replay hand in into the store; only the process that owns it does
-// so.
+// Merges the findings that the processes of a replay hand in into the store. Only the process that
+// owns the replay does so.
 #pragma once
 
 #include "protocol/protocol.h"
@@ -15,17 +15,18 @@
 
 namespace flor::cli {
 
-/// Merges for one rank. A part counts once, however many processes hand it in, and however often.
+/// Merges the findings of one rank. A part counts once, however often and by however many processes
+/// it is handed in.
 class PartMerger {
  public:
-  /// `run` and `replay` as in the catalog.
+  /// `run` and `replay`: ids in the catalog.
   PartMerger(store::Store& store, std::int64_t run, std::int64_t replay);
 
-  /// Writes content to the store at once.
+  /// Write the content of an object, or a measured time, to the store at once.
   void take(const detail::HandedObject& object);
   void take(const detail::RestoreTime& time);
 
-  /// The values that one process has handed in, by their part, until the part is complete.
+  /// Values that one process has handed in for parts that are not complete yet.
   class Hands {
    public:
     void take(detail::HandedValue handed);
@@ -34,16 +35,17 @@ class PartMerger {
     friend class PartMerger;
     std::map<std::int64_t, std::vector<store::Value>> values_;
   };
-  /// Takes a complete part with its values. False if it was complete before.
+  /// Takes a completed part together with its values. Returns false if the part was complete
+  /// already.
   bool complete(Hands& hands, const store::ReplayedPart& part);
-  /// Makes the completed parts durable, in one transaction. Returns the parts.
+  /// Makes the completed parts durable in one transaction, and returns them.
   std::vector<store::ReplayedPart> flush();
 
  private:
   store::Store& store_;
   std::int64_t run_, replay_;
-  std::unique_ptr<store::CheckpointWriter> writer_;  // once there is something to write
-  std::set<std::int64_t> known_;                     // parts
+  std::unique_ptr<store::CheckpointWriter> writer_;  // null until there is something to write
+  std::set<std::int64_t> known_;                     // parts that are complete
   std::vector<store::Value> values_;
   std::vector<store::ReplayedPart> parts_;
 };

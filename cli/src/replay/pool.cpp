@@ -12,7 +12,7 @@ namespace {
 
 using store::part_outside;
 
-constexpr double kSmall = 1e-9;  // seconds: no epoch is free
+constexpr double kSmall = 1e-9;  // seconds; no epoch counts as free
 
 bool begins_stored(const RunFacts& facts, std::int64_t epoch) {
   return std::ranges::any_of(facts.loops, [epoch](const LoopFacts& loop) {
@@ -100,7 +100,7 @@ bool ReplayPool::is_leaving(const LoopFacts& loop, Epochs epochs) const {
   return loop.leaves && epochs.end == loop.first_epoch + loop.iterations;
 }
 
-/// The first main loop that the worker can still reach and that has open epochs.
+/// The first main loop with open epochs that the worker can still reach; nullopt if there is none.
 std::optional<std::size_t> ReplayPool::loop_for(const Position& position) const {
   for (auto i = static_cast<std::size_t>(position.main_loop); i < facts_.loops.size(); ++i) {
     const LoopFacts& loop = facts_.loops[i];
@@ -119,7 +119,7 @@ double ReplayPool::cost(std::size_t number, Epochs epochs, const Position& posit
   const bool here = static_cast<std::int64_t>(number) == position.main_loop &&
                     position.iteration >= begin && position.iteration <= first;
   if (here) begin = position.iteration;
-  // Equal epochs must cost the same, which a difference of large sums may not yield.
+  // Equal epochs must have equal costs, but differences of large sums may differ by rounding.
   double total = epochs.count() == 1 ? cost_of(epochs.first) : asked_.of(epochs.first, epochs.end);
   if (begin < first) total += passed_.of(loop.first_epoch + begin, epochs.first);
   if (!here) {
@@ -128,7 +128,7 @@ double ReplayPool::cost(std::size_t number, Epochs epochs, const Position& posit
   return total;
 }
 
-/// Groups consecutive open epochs between two boundaries.
+/// The open epochs of a loop in atoms: consecutive epochs without a boundary between them.
 std::vector<ReplayPool::Atom> ReplayPool::atoms(std::size_t number,
                                                 const Position& position) const {
   const LoopFacts& loop = facts_.loops[number];
@@ -145,7 +145,8 @@ std::vector<ReplayPool::Atom> ReplayPool::atoms(std::size_t number,
       result.push_back({.epochs = {*at, *at + 1}, .cost = 0});
     }
   }
-  // A worker that leaves the loop cannot come back to it.
+  // A worker that executes the leaving iteration cannot return to the loop, so that atom comes
+  // last.
   if (result.size() > 1 && is_leaving(loop, result.back().epochs)) result.pop_back();
   for (Atom& atom : result) atom.cost = cost(number, atom.epochs, position);
   return result;
@@ -184,7 +185,8 @@ Epochs ReplayPool::choose(std::size_t number, const Position& position) const {
   return piece;
 }
 
-/// The first part of an atom, if several workers finish it earlier than one with the whole.
+/// The first part of an atom if several workers finish the atom sooner than one worker would, else
+/// the whole.
 Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& position) const {
   const double share = open_cost_ / workers_;
   if (atom.epochs.count() < 2 || atom.cost <= share / 4) return atom.epochs;
@@ -194,7 +196,7 @@ Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& positio
   Epochs chosen = atom.epochs;
   for (std::int64_t cut = atom.epochs.first + 1; cut < atom.epochs.end; ++cut) {
     const double front = cost(number, {atom.epochs.first, cut}, position);
-    // The others share the rest; the one with the last piece has the longest way to it.
+    // The other workers share the rest. The last of them has the longest way to its piece.
     const std::int64_t others = std::max<std::int64_t>(workers_ - 1, 1);
     const std::int64_t piece = (atom.epochs.end - cut + others - 1) / others;
     const double back = cost(number, {atom.epochs.end - piece, atom.epochs.end}, elsewhere);
@@ -205,17 +207,17 @@ Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& positio
   return chosen;
 }
 
-/// Takes the open sections among `first..last` that a worker at this place executes in the right
-/// state.
+/// Takes those open sections among `first..last` that a worker at this position will execute in the
+/// right state.
 std::vector<std::int64_t> ReplayPool::take_sections(std::int64_t first, std::int64_t last,
                                                     const Position& position) {
   std::vector<std::int64_t> taken;
   for (auto at = sections_.lower_bound(first); at != sections_.end() && *at <= last;) {
-    const std::int64_t before = *at - 1;  // the loop that ends there
+    const std::int64_t before = *at - 1;  // the loop after which the section begins
     bool right = true;
     if (before >= 0 && before == position.main_loop) {
       const LoopFacts& loop = facts_.loops.at(static_cast<std::size_t>(before));
-      // From the middle of a loop whose end is not stored the section cannot be reached.
+      // A worker in the middle of a loop whose end is not stored cannot get the state after it.
       right = loop.boundaries.contains(loop.iterations) || position.iteration == 0 ||
               position.iteration == loop.iterations;
     }
@@ -241,7 +243,8 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
       answer.keep = take_sections(*section, *section, position);
     }
     const bool fresh_one_can = has_open() && answer.keep.empty();
-    // Sections that it was told to keep lie ahead of it, and would never be executed if it waited.
+    // Sections that the worker was told to keep are still ahead of it: they are executed only if it
+    // runs to the end.
     const bool on_its_way = std::ranges::any_of(
         held_[worker], [&](std::int64_t part) { return part <= part_outside(position.section); });
     if (!answer.keep.empty() || fresh_one_can || on_its_way || held_count_ == 0) {
@@ -347,11 +350,11 @@ Simulation simulate(const RunFacts& facts, const RunFacts& actual,
       worker.position.section = std::max(worker.position.section, section + 1);
     }
     if (answer.piece.empty()) {
-      if (!answer.keep.empty()) {  // it asks again after the section
+      if (!answer.keep.empty()) {  // the worker asks again after the section
         worker.position.main_loop = worker.position.section;
         worker.position.iteration = 0;
         queue.push(worker);
-      } else if (pool.has_open()) {  // out of its reach: a fresh process takes its place
+      } else if (pool.has_open()) {  // out of this worker's reach: a new process takes its place
         worker.position = {};
         worker.free += actual.startup;
         queue.push(worker);

@@ -1,5 +1,5 @@
-// Decides which epochs a replay gives to which worker, and when. Pure: it knows costs, not
-// processes.
+// Decides which epochs a replay gives to which worker, and when. A pure function of costs: it knows
+// no processes.
 #pragma once
 
 #include "protocol/plan.h"
@@ -20,43 +20,46 @@ using detail::Reach;
 
 /// The costs of an epoch, in seconds.
 struct EpochCost {
-  double asked = 0;    ///< executing it to answer the question
-  double passed = 0;   ///< passing it on the way to a later epoch, from the boundary before
-  double restore = 0;  ///< loading the boundary before it, if there is one
+  double asked = 0;    ///< executing it to answer what the replay asks
+  double passed = 0;   ///< passing through it on the way to a later epoch, if the boundary before
+                       ///< it was loaded
+  double restore = 0;  ///< loading the boundary before it, if that is stored
 };
 
 struct LoopFacts {
   std::int64_t first_epoch = 0, iterations = 0;
-  std::set<std::int64_t> boundaries;  ///< iterations before which the state is stored
-  bool leaves = false;  ///< its last iteration leaves it by itself, by break or return
+  std::set<std::int64_t> boundaries;  ///< iterations before which a boundary is stored
+  bool leaves = false;  ///< whether its last iteration leaves it early, by break or return
 };
 
-/// The facts of a run that planning needs. `loops` by ordinal, `epochs` counted over all of them.
+/// The facts of a run that planning needs. `loops` are in their order; `epochs` counts through all
+/// of them.
 struct RunFacts {
   std::vector<LoopFacts> loops;
   std::vector<EpochCost> epochs;
-  double startup = 0;  ///< of a process, until its first loop
+  double startup = 0;  ///< seconds that a process needs before its first loop
 };
 
 /// Which epochs a replay computes first.
 enum class EpochOrder {
-  fastest,  ///< in whatever order it ends earliest
-  coarse,   ///< a tenth of them, spread over all, then a third of the rest, then the others
+  fastest,  ///< in the order in which the replay ends earliest
+  coarse,   ///< a tenth of the epochs, spread over the run, then a third of the rest, then the rest
 };
 
-/// The epochs that come first, those that come next, and so on; each in one of the sets. Of epochs
-/// beside each other the one is taken that needs no other on the way to it.
+/// Divides `epochs` into waves, in the order in which they are computed. Of neighbouring epochs an
+/// early wave takes one whose beginning is stored, so that no other epoch is executed on the way.
 std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
                                              const std::set<std::int64_t>& epochs,
                                              EpochOrder order);
 
-/// The work that is left. An epoch or a stretch outside the loops is a *part*
-/// (store::part_outside).
+/// The work of a replay that is left. A *part* is an epoch or a section of the program outside the
+/// main loops (store::part_outside).
 ///
-/// Expensive pieces are handed out first, so that those left at the end are small. Cheap
-/// consecutive epochs form one piece, as long as a piece is small against all the work that is
-/// left. Pieces begin at stored boundaries; between two of them the work is divided only if it ends
-/// earlier that way, although the epochs after the boundary are executed twice.
+/// Workers get pieces: consecutive epochs that begin at a stored boundary. Expensive pieces are
+/// handed out first, so that those left at the end are small. Cheap neighbouring epochs are joined
+/// as long as the piece is small compared with all the work left. Work between two boundaries is
+/// divided only if that ends the replay earlier, because the second worker must pass through the
+/// epochs of the first.
 class ReplayPool {
  public:
   ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
@@ -65,25 +68,27 @@ class ReplayPool {
   struct Answer {
     enum class Kind { epochs, finish, wait } kind = Kind::wait;
     Epochs piece;
-    std::vector<std::int64_t> keep;  ///< sections, see Position
+    std::vector<std::int64_t> keep;  ///< sections outside the loops whose values the worker is to
+                                     ///< keep, see Position
   };
-  /// The next work of a worker at this position. `wait`: only parts that others hold are left; ask
-  /// again when a part was completed or released.
+  /// The next work for a worker at this position. `wait`: all remaining parts are held by other
+  /// workers; ask again when a part was completed or released.
   Answer next(int worker, const Position& position);
   void completed(int worker, std::int64_t part);
-  /// The worker is gone: the parts that it held and had not completed are open again. Returns the
-  /// part that it was working on, if any.
+  /// Reopens the parts that a lost worker held and had not completed. Returns the part it was
+  /// working on, if any.
   std::optional<std::int64_t> released(int worker);
-  /// Closes this part: no worker is to try it again.
+  /// Gives the part to no worker again.
   void give_up(std::int64_t part);
 
   bool has_open() const { return !open_.empty() || !later_.empty() || !sections_.empty(); }
   bool done() const { return !has_open() && held_count_ == 0; }
   double open_cost() const { return open_cost_; }
-  /// Cost of the parts that are not completed, including those that workers hold.
+  /// The cost in seconds of the parts that are not completed, including those that workers hold.
   double cost_left() const { return open_cost_ + later_cost_ + held_cost_; }
   double cost_of(std::int64_t part) const;
-  /// How many workers can be busy at once. Computed again only when the open epochs have changed.
+  /// An upper bound on how many workers can be busy at once. Recomputed only if the open epochs
+  /// have changed.
   std::int64_t pieces_at_most() const;
 
  private:
@@ -103,7 +108,7 @@ class ReplayPool {
   std::int64_t interval_begin(const LoopFacts& loop, std::int64_t iteration) const;
   bool is_leaving(const LoopFacts& loop, Epochs epochs) const;
 
-  /// The costs of all epochs before each one, so that a range costs a subtraction.
+  /// Prefix sums of the epochs' costs, so that the cost of a range is one subtraction.
   class Sums {
    public:
     void add(double cost) { before_.push_back(before_.back() + cost); }
@@ -116,26 +121,27 @@ class ReplayPool {
   RunFacts facts_;
   Sums asked_, passed_;
   int workers_;
-  std::set<std::int64_t> open_;  // epochs that no worker has, of the waves that have begun
+  std::set<std::int64_t> open_;  // epochs of the waves so far that no worker holds
   std::deque<std::set<std::int64_t>> later_;  // the waves after them, none of them empty
-  std::set<std::int64_t> sections_;           // the same for sections
-  // Parts by worker, in the order of the work, so that completed ones are mostly in front.
+  std::set<std::int64_t> sections_;           // sections outside the loops that no worker holds
+  // Parts by worker, in the order of work, so that a completed one is found near the front.
   std::map<int, std::deque<std::int64_t>> held_;
   std::size_t held_count_ = 0;
   double open_cost_ = 0, later_cost_ = 0, held_cost_ = 0;
-  mutable std::optional<std::int64_t> pieces_;  // see pieces_at_most
+  mutable std::optional<std::int64_t> pieces_;  // cached result of pieces_at_most
 };
 
-/// The course of a replay in which every epoch takes as long as its cost says.
+/// The simulated course of a replay in which every epoch takes exactly its cost.
 struct Simulation {
   double seconds = 0;  ///< until the last worker is done
-  double work = 0;     ///< of all epochs that were asked for, without starting, loading and passing
+  double work = 0;     ///< seconds for the requested epochs alone, without startup, loading and
+                       ///< passing
   std::vector<std::vector<Epochs>> pieces;  ///< by worker
   double efficiency() const {
     return seconds > 0 ? work / (static_cast<double>(pieces.size()) * seconds) : 1;
   }
 };
-/// `actual`: the real costs of the epochs; the pool only knows `facts`.
+/// Simulates a pool that knows `facts`, while the epochs really cost `actual`.
 Simulation simulate(const RunFacts& facts, const RunFacts& actual,
                     const std::set<std::int64_t>& parts, int workers, Reach reach = Reach::any,
                     EpochOrder order = EpochOrder::fastest);

@@ -11,7 +11,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr std::int64_t kBar = 24;  // columns
+constexpr std::int64_t kBar = 24;  // width of the bar in columns
 
 }  // namespace
 

@@ -20,12 +20,13 @@ namespace flor::cli {
 namespace {
 
 constexpr int kAttempts = 3;
-constexpr int kSignalled = 128;  // a status above it: killed by the signal status - 128
+constexpr int kSignalled = 128;  // a greater status means: killed by the signal status - 128
 
-/// An uncaught exception ends the program with SIGABRT: a failure, as an exit status is.
+/// Whether a signal killed the process. SIGABRT does not count: it is how an uncaught exception
+/// ends a program, which is a failure like an exit status.
 bool was_killed(int status) { return status > kSignalled && status != kSignalled + SIGABRT; }
 
-/// "worker 0", for the user.
+/// A worker's name for the user, "worker 0".
 std::string title_of(std::string name) {
   std::ranges::replace(name, '-', ' ');
   return name;
@@ -37,14 +38,14 @@ std::string how_it_ended(int status) {
                              : fmt::format("ended with status {}", status);
 }
 
-/// Whether a status means an error with which this process has to end, too.
+/// Whether the exit status of a process is an error with which `flor replay` must end, too.
 bool is_verdict_on_the_question(int status) {
   using enum ExitStatus;
   return status == static_cast<int>(usage) || status == static_cast<int>(not_found) ||
          status == static_cast<int>(damaged) || status == static_cast<int>(busy);
 }
 
-/// Adds up what all ranks found in a part; nothing if one of them has not completed it.
+/// Adds up what all ranks found in a part; nullopt if one of them has not completed it.
 std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const ReplayRequest& request,
                                                 const std::vector<RankOutcome>& ranks) {
   store::ReplayedPart sum;
@@ -84,9 +85,9 @@ bool Coordinator::Slot::starting() const {
   return running() && (members.empty() || members.front().starting);
 }
 
-/// `digest`: of the running program, as it reports itself; before its report, of the executable.
-/// The digest of a wrapper tells nothing about what it starts, nor that of a program about its
-/// libraries.
+/// Begins the replay. `digest` is that of the running program as it reports itself; until a worker
+/// has reported, that of the executable. The latter tells nothing about a program that a wrapper
+/// starts, nor about libraries.
 void Coordinator::begin(const std::string& digest) {
   digest_ = digest;
   to_do_ = request_.asked;
@@ -176,8 +177,8 @@ ReplayOutcome Coordinator::run() {
   return std::move(outcome_);
 }
 
-/// Once everything is computed, waits only briefly for processes on other machines: these may be
-/// gone.
+/// Whether the replay is over. When everything is computed, waits only 5 s for processes on other
+/// machines, because they may have vanished.
 bool Coordinator::over() {
   if (!known_ || !pool_->done()) return false;
   if (running() == 0) return true;
@@ -189,7 +190,7 @@ int Coordinator::running() const {
   return static_cast<int>(std::ranges::count_if(slots_, &Slot::running));
 }
 
-/// Returns false if there is no place for it.
+/// Starts the worker of a slot. Returns false if the engine has no free place.
 bool Coordinator::start(int number) {
   Engine::Processes processes = engine_.start(number);
   if (processes.empty()) return false;
@@ -209,8 +210,9 @@ bool Coordinator::start(int number) {
   return true;
 }
 
-/// Starts processes where they are useful: a fresh one can do parts that no running one can reach.
-/// Even if all seems answered, one is needed: only the program knows whether it is still the same.
+/// Starts workers where they are useful: a new process can do parts that no running one can reach
+/// any more. Even if all parts seem to be answered one worker is started, because only the program
+/// can tell that it is still the same.
 void Coordinator::fill_slots() {
   if (!pool_->has_open() && known_) return;
   std::int64_t useful = pool_->has_open() ? pool_->pieces_at_most() : 1;
@@ -255,7 +257,8 @@ void Coordinator::look_after(int number) {
   for (std::size_t i = 0; i < slot.members.size(); ++i) {
     Member& member = slot.members[i];
     if (!member.process) continue;
-    // Asked for its end before its lines are read: so no line from before the end is lost.
+    // The status is read before the lines, so that no line which the process wrote before its end
+    // is lost.
     const std::optional<int> status = end_of(member);
     listen(number, i);
     if (request_.verbose) pass_on(number, i);
@@ -328,7 +331,7 @@ void Coordinator::greet(std::size_t rank, Member& member, const detail::WorkerLi
   member.process->send(fmt::format("replay {}", outcome_.ranks[rank].replay));
 }
 
-/// Parts that are handed in become durable in the next `merge`.
+/// Notes a part that a rank has completed. If it was handed in, the next `merge` makes it durable.
 void Coordinator::take_done(int number, std::size_t rank, const store::ReplayedPart& part) {
   if (!engine_.hands_in()) return note_done(number, rank, part);
   Member& member = slots_[static_cast<std::size_t>(number)].members[rank];
@@ -344,7 +347,7 @@ void Coordinator::merge() {
   }
 }
 
-/// A part is done when all ranks have completed it.
+/// Records a durable part of a rank; the part is done when all ranks have completed it.
 void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedPart& part) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.members[rank].done[part.part] = part;
@@ -380,7 +383,7 @@ void Coordinator::answer(int number, const Position& position) {
   }
 }
 
-/// Every rank gets the answers in the order in which the first rank got them.
+/// Sends the answers to every rank in the order in which the first rank got them.
 void Coordinator::hand_on(Slot& slot) {
   for (Member& member : slot.members) {
     while (member.process && member.given < std::min(member.asked, slot.answers.size())) {
@@ -404,8 +407,8 @@ void Coordinator::answer_waiting() {
   }
 }
 
-/// A rank that ends well leaves the others running to their own ends. One that died would leave
-/// them waiting in a collective for ever, so they are killed.
+/// Handles the end of a rank. If it ended well, the other ranks run to their own ends. If it died,
+/// the others would wait for it in a collective operation forever, so they are killed.
 void Coordinator::note_end(int number, std::size_t rank, int status) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   const bool well = status == static_cast<int>(ExitStatus::done) ||
@@ -424,9 +427,9 @@ void Coordinator::note_end(int number, std::size_t rank, int status) {
   note_death(number, rank, status);
 }
 
-/// Where one rank dies the others fail in their next collective, and may be seen to end before it.
-/// They get a moment to end: what they complete until then counts, and the rank that a signal
-/// killed, or else the first to end, is the cause.
+/// When a rank dies, the other ranks fail in their next collective operation, and may be seen to
+/// end first. Gives them a moment to end, so that what they complete counts. Sets `rank` and
+/// `status` to the cause: the rank that a signal killed, or else the first that ended.
 void Coordinator::let_others_end(int number, std::size_t& rank, int& status) {
   constexpr auto kMoment = std::chrono::milliseconds(500);
   Slot& slot = slots_[static_cast<std::size_t>(number)];
@@ -454,7 +457,8 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
   const std::string& words = member.words;
   const std::string what = fmt::format("{} {}{}", title_of(worker_name(request_, number, rank)),
                                        how_it_ended(status), words.empty() ? "" : ": " + words);
-  if (status == ReplayProcess::kLost) {  // that tells nothing about its part
+  if (status == ReplayProcess::kLost) {  // a lost node tells nothing about the part it was working
+                                         // on
     if (!part && !member.starting) return;
     ++outcome_.restarts;
     progress_.say(what + (part ? "; what it had not done is done again" : ""));
@@ -469,8 +473,8 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
     }
     return;
   }
-  if (!part) return;  // no work was left to it
-  // A plug-in that throws in one epoch throws in every process, and most likely in every epoch.
+  if (!part) return;  // the process had no work left
+  // A plug-in that throws in one epoch fails in every process, and most likely in every epoch.
   if (!request_.order.plugin.empty() && status == static_cast<int>(ExitStatus::failed) &&
       words.find(plugin_failed()) != words.npos) {
     throw Error(words.substr(words.find(plugin_failed())));
@@ -488,12 +492,12 @@ void Coordinator::note_death(int number, std::size_t rank, int status) {
       kAttempts));
 }
 
-/// The beginning of the message for a plug-in's exception.
+/// The beginning of the message that a program prints when the plug-in throws.
 std::string Coordinator::plugin_failed() const {
   return std::filesystem::path(request_.order.plugin).filename().string() + " failed ";
 }
 
-/// Keeps completed epochs; then ends all processes, in the end by force.
+/// Keeps the completed epochs and ends all processes, if necessary by force.
 void Coordinator::stop() {
   progress_.say("interrupted: keeping what was computed");
   const auto stopped = Clock::now();
@@ -508,7 +512,7 @@ void Coordinator::stop() {
   each([](ReplayProcess& process) { process.call_off(); });
   while (running() > 0) {
     const double seconds = std::chrono::duration<double>(Clock::now() - stopped).count();
-    if (seconds > 8) break;  // the rest is on other machines, and does not answer
+    if (seconds > 8) break;  // the remaining processes are on other machines and do not answer
     if (seconds > 5 && sent < 2) {
       each([](ReplayProcess& process) { process.kill(SIGKILL); });
       sent = 2;

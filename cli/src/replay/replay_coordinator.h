@@ -1,4 +1,4 @@
-// A replay by several processes: starts them, hands out the work, and looks after them.
+// Coordinates a replay by several processes: starts them, hands out the work, and watches them.
 #pragma once
 
 #include "build/program_launch.h"
@@ -22,83 +22,89 @@
 
 namespace flor::cli {
 
-/// A process of each worker: one rank of a group, or the only one.
+/// A rank that is replayed: a worker has one process for each of them.
 struct ReplayedRank {
   store::Run run;
   Launch launch;
 };
 
 struct ReplayRequest {
-  /// `all`: the ranks in order, each with its launch.
+  /// `all`: the ranks in order, not empty.
   explicit ReplayRequest(std::vector<ReplayedRank> all)
       : run(all.front().run), launch(all.front().launch), ranks(std::move(all)) {}
 
-  store::Run run;  ///< the run that was asked for, or that of rank 0
-  Launch launch;   ///< of that run
-  /// The processes of each worker. Collectives need all ranks at the same place, so those of one
-  /// worker get the same pieces.
+  store::Run run;  ///< the requested run; of a group, the run of rank 0
+  Launch launch;   ///< the launch of `run`
+  /// The ranks of which each worker has one process. All processes of a worker get the same pieces,
+  /// because a collective operation needs all ranks at the same place.
   std::vector<ReplayedRank> ranks;
   /// The version that was built for the replay, if one was.
   std::shared_ptr<VersionWithTree> version;
   detail::WorkerOrder order;
-  std::set<std::int64_t> asked;  ///< parts
+  std::set<std::int64_t> asked;  ///< parts to replay
   RunFacts facts;
   int workers = 1;
-  std::vector<std::vector<int>> cores;       ///< of each process, worker by worker; may be empty
-  std::vector<std::string> gpus;             ///< shared out among all processes; empty: unchanged
-  std::optional<detail::VerifyWish> verify;  ///< epochs to execute besides; nothing: none
+  std::vector<std::vector<int>> cores;  ///< CPU cores of each process, worker by worker; may be
+                                        ///< empty
+  std::vector<std::string> gpus;        ///< shared out among all processes; empty:
+                                        ///< CUDA_VISIBLE_DEVICES stays
+  std::optional<detail::VerifyWish> verify;  ///< epochs to execute for verification; nullopt: none
   EpochOrder epoch_order = EpochOrder::fastest;
-  bool again = false;        ///< computes parts that have been answered before, too
-  EngineWish engine;         ///< where the workers run
-  std::string from, epochs;  ///< see Work
+  bool again = false;                   ///< also compute parts that an earlier replay has answered
+  EngineWish engine;                    ///< where the workers run
+  std::string from, epochs;             ///< see Work
   bool verbose = false;
   std::filesystem::path logs;
 };
 
 using ReplayedParts = std::map<std::int64_t, store::ReplayedPart>;
 
-/// The findings of one rank; those of all ranks form the outcome.
+/// The findings of one rank.
 struct RankOutcome {
   std::int64_t replay = 0;  ///< id in the catalog
-  ReplayedParts parts;      ///< completed now or earlier
+  ReplayedParts parts;      ///< completed by this or an earlier replay
 };
 
 struct ReplayOutcome {
-  std::int64_t replay = 0;  ///< id in the catalog, of the first rank; 0: nothing was started
+  std::int64_t replay = 0;  ///< id in the catalog of the first rank's replay; 0: nothing was
+                            ///< started
   std::vector<RankOutcome> ranks;
-  ReplayedParts earlier, done;                 ///< by all ranks, their results added up
-  std::map<std::int64_t, std::string> failed;  ///< parts that no worker could do, and why
+  ReplayedParts earlier, done;                 ///< parts that all ranks completed, earlier and in
+                                               ///< this replay, with results added up
+  std::map<std::int64_t, std::string> failed;  ///< parts that no worker could complete, and why
   detail::WorkDone work;
-  std::string digest;  ///< as the program reports it
+  std::string digest;  ///< of the program, as it reports it
   double seconds = 0;
   int restarts = 0;
   bool interrupted = false;
-  std::set<std::int64_t> missing;  ///< neither done nor failed
-  std::string gave_up;             ///< why no worker could do the rest; empty: no such reason
+  std::set<std::int64_t> missing;  ///< parts that are neither done nor failed
+  std::string gave_up;             ///< why no worker could do the rest; empty if there is no such
+                                   ///< reason
 };
 
-/// Work for places that the replay itself no longer needs. The replay does not wait for its end.
+/// Extra work for places that the replay itself no longer needs. The replay does not wait for its
+/// end.
 class Beside {
  public:
   virtual ~Beside() = default;
-  /// Called repeatedly while the place of a worker is free and others still work.
+  /// Called repeatedly while the place of worker `worker` is free and other workers still work.
   virtual void offer(const ReplayOutcome& so_far, int worker) = 0;
-  /// Descriptors that become readable when `look_after` has something to do.
+  /// Descriptors that become readable when `look_after` must be called.
   virtual std::vector<int> events() const = 0;
   virtual void look_after() = 0;
 };
 
 class Coordinator {
  public:
-  /// `engine` and `beside` must outlive it. Without `beside` free places stay free.
+  /// `engine` and `beside` must outlive this object. Without `beside`, free places stay unused.
   Coordinator(store::Store& store, ReplayRequest request, Engine& engine, Progress& progress,
               Beside* beside = nullptr);
   ~Coordinator() = default;
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  /// Returns when all parts are done or have failed, or when it was interrupted. Throws Error if
-  /// the program cannot be replayed at all.
+  /// Returns when all parts are done or have failed, or when the user interrupted it. Throws Error
+  /// if the program cannot be replayed at all.
   ReplayOutcome run();
 
  private:
@@ -107,15 +113,15 @@ class Coordinator {
   struct Member {
     std::unique_ptr<ReplayProcess> process;
     PartMerger::Hands hands;
-    bool starting = true;   ///< has not asked for work yet
-    std::size_t asked = 0;  ///< questions
-    std::size_t given = 0;  ///< answers
+    bool starting = true;   ///< whether it has not asked for work yet
+    std::size_t asked = 0;  ///< number of questions from it
+    std::size_t given = 0;  ///< number of answers sent to it
     ReplayedParts done;
     detail::WorkDone work;
-    std::string words;      ///< its last line of output, once it has ended
-    std::size_t shown = 0;  ///< bytes of the log that were passed on
+    std::string words;      ///< last line of its output, once it has ended
+    std::size_t shown = 0;  ///< bytes of its log that were printed (--verbose)
   };
-  /// A worker. The first of its ranks asks, and the others get the same answers.
+  /// A worker. Its first rank decides when to ask for work; the other ranks get the same answers.
   struct Slot {
     std::vector<Member> members;
     std::optional<Position> waiting;
@@ -159,13 +165,13 @@ class Coordinator {
   Progress& progress_;
   Beside* beside_;
   std::vector<Slot> slots_;
-  std::vector<PartMerger> mergers_;  // one for each rank, where processes hand in
+  std::vector<PartMerger> mergers_;  // one for each rank, if processes hand in their findings
   struct Handed {
     int slot;
     std::size_t rank;
     store::ReplayedPart part;
   };
-  std::vector<Handed> handed_;  // complete, not yet durable
+  std::vector<Handed> handed_;  // handed in and complete, not yet durable
   std::optional<ReplayPool> pool_;
   std::set<std::int64_t> to_do_;
   std::set<std::int64_t> first_wave_;  // not done yet; empty: all of them come at once
@@ -173,8 +179,8 @@ class Coordinator {
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;
   int failed_starts_ = 0;
-  std::string digest_;  // as the workers report it; before that, of the executable
-  bool known_ = false;  // a worker has reported it
+  std::string digest_;  // the program's digest as a worker reports it; until then, the executable's
+  bool known_ = false;  // whether digest_ comes from a worker
   StopSignals signals_;
   Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> pool_done_;

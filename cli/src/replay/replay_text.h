@@ -1,4 +1,4 @@
-// Prints for flor replay: the plan of a dry run, and the summary at the end.
+// Prints the plan of a dry run of flor replay, and the summary at the end of a replay.
 #pragma once
 
 #include "protocol/verdict_text.h"
@@ -9,18 +9,20 @@ namespace flor::cli {
 class Context;
 
 struct ReplaySummary {
-  store::ReplayResult total;  ///< of all parts asked for, including those answered before
-  detail::FoundValues found;  ///< the same of the new values
-  std::vector<std::string> verification;  ///< results of executing epochs, a line each
+  store::ReplayResult total;  ///< of all requested parts, including those that an earlier replay
+                              ///< answered
+  detail::FoundValues found;  ///< the same for the new values alone
+  std::vector<std::string> verification;  ///< results of the epochs executed for verification, a
+                                          ///< line each
   std::vector<std::string> differences;
-  double estimate = 0;  ///< seconds
+  double estimate = 0;  ///< expected duration in seconds
 };
 
 ReplaySummary summarize(const ReplayRequest& request, const ReplayOutcome& outcome,
                         double estimate);
 
-/// In the program's own words. `shown`: nothing was executed that could have been compared, since a
-/// plug-in saw the stored state.
+/// The verdict in the words that the program itself prints. `shown`: nothing was executed that
+/// could have been compared, because a plug-in only looked at the stored state.
 std::string verdict_text(const ReplaySummary& summary, bool shown = false);
 
 void print_plan(Context& context, const ReplayRequest& request,

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// All parts that were asked for, whichever replay computed them.
+/// The completed parts of this replay and earlier ones.
 ReplayedParts parts_of(const ReplayOutcome& outcome) {
   ReplayedParts parts = outcome.earlier;
   for (const auto& [number, part] : outcome.done) parts[number] = part;
@@ -35,7 +35,8 @@ std::set<std::int64_t> unverified(const ReplayedParts& parts) {
   return epochs;
 }
 
-/// Replays with the same question: a later one may have finished what an earlier one began.
+/// The replays that asked the same question: a later one may have completed what an earlier one
+/// began.
 std::set<std::int64_t> replays_that_answered(const store::Catalog& catalog,
                                              const ReplayRequest& request,
                                              const ReplayOutcome& outcome) {
@@ -77,7 +78,8 @@ EpochVerifier::EpochVerifier(store::Store& store, const ReplayRequest& request, 
 
 bool EpochVerifier::wanted() const { return request_.verify && !request_.verify->none(); }
 
-/// Parts that were answered before are verified only on request.
+/// Whether the user asked for verification. Otherwise parts that an earlier replay answered are not
+/// verified.
 bool EpochVerifier::asked() const {
   return wanted() && (request_.verify->all || request_.verify->count);
 }
@@ -87,10 +89,10 @@ detail::VerifyPlan EpochVerifier::plan(const ReplayOutcome& outcome) const {
   return detail::plan_verification(times_, candidates, *request_.verify, outcome.seconds);
 }
 
-/// While some epochs are still being replayed, executes one of the others. If more than one is
-/// asked for, this waits: the cheapest of all cannot be known yet.
+/// Executes an epoch while others are still being replayed. If the user asked for several, waits
+/// until the end, because the cheapest of all epochs are not known earlier.
 void EpochVerifier::offer(const ReplayOutcome& so_far, int worker) {
-  // Planning looks at all findings, and offers come with each part.
+  // Planning examines all findings, and offers come with every part.
   constexpr auto kPause = std::chrono::seconds(1);
   if (talk_ || !wanted() || asked() || so_far.replay == 0) return;
   if (Clock::now() - offered_ < kPause) return;
@@ -139,8 +141,9 @@ void EpochVerifier::look_after() {
   seconds_ = std::chrono::duration<double>(Clock::now() - began_).count();
 }
 
-/// A program that reaches an epoch only through all epochs before it takes longer than planned, and
-/// only the program knows that. Waiting for so long needs a request.
+/// Whether the execution should be stopped. A program that reaches an epoch only by executing all
+/// earlier ones takes longer than planned, which only the program knows; such a long wait needs the
+/// user's request.
 bool EpochVerifier::takes_too_long() const {
   constexpr double kTimes = 3, kLeast = 120;  // seconds
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();

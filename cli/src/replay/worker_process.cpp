@@ -23,7 +23,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr int kSocket = 3;  // in the worker
+constexpr int kSocket = 3;  // the worker's descriptor of the socket
 
 }  // namespace
 
@@ -69,10 +69,10 @@ void WorkerProcess::call_off() { ::shutdown(socket_.descriptor(), SHUT_WR); }
 
 void WorkerProcess::kill(int signal) {
   if (pid_ <= 0) return;
-  if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);  // its group may not be set up yet
+  if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);  // the process group may not exist yet
 }
 
-/// Reads only the end of a long log.
+/// Reads only the end of the log, which may be long.
 std::string WorkerProcess::last_words() const {
   std::ifstream log(log_, std::ios::binary);
   constexpr std::streamoff kEnd = 1 << 16;
@@ -92,7 +92,8 @@ std::optional<int> WorkerProcess::ended() {
       ended.si_pid != pid_) {
     return std::nullopt;
   }
-  ::kill(-pid_, SIGKILL);  // its own children; the number is still its own
+  ::kill(-pid_, SIGKILL);  // kills its children; the group's number is not reused before the
+                           // process is reaped
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;

@@ -1,5 +1,4 @@
-// A worker of a replay as its parent sees it: a process, a socket to it, and the file that holds
-// its output.
+// A worker process on this machine, with a socket to it and the file that holds its output.
 #pragma once
 
 #include "build/program_launch.h"
@@ -16,11 +15,11 @@
 
 namespace flor::cli {
 
-/// Killed and reaped with the object, if it still runs then.
+/// The destructor kills and reaps the process if it still runs.
 class WorkerProcess final : public ReplayProcess {
  public:
-  /// Starts it in a process group of its own, so that Ctrl-C reaches it only through its parent.
-  /// `variables`: further changes to the environment. Its output is appended to `log`.
+  /// Starts the process in a process group of its own, so that Ctrl-C reaches it only through its
+  /// parent. `variables`: further changes to the environment. `log`: its output is appended there.
   WorkerProcess(const Launch& launch, const detail::WorkerOrder& order,
                 const std::map<std::string, std::string>& variables, std::filesystem::path log);
   ~WorkerProcess() override;

@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
-/// A seat as the dispatcher sees it.
+/// A seat, as the dispatcher sees it through its two logs.
 class RemoteSeat {
  public:
   RemoteSeat(const Session& session, const std::string& name, std::size_t ranks, double patience)
@@ -41,7 +41,7 @@ class RemoteSeat {
   /// Whether the seat has arrived and has no work.
   bool is_free() const { return !host_.empty() && !busy_ && !is_gone(); }
   bool is_gone() const { return !gone_.empty(); }
-  /// Why it is gone; empty: it is there.
+  /// The reason why the seat is gone; empty if it is there.
   const std::string& gone() const { return gone_; }
 
   void start(int worker) {
@@ -51,7 +51,7 @@ class RemoteSeat {
   }
   void tell(std::string line) { to_tell_.push_back(std::move(line)); }
 
-  /// Sends the waiting lines, and reads those that have arrived.
+  /// Sends the waiting lines and reads the lines that have arrived.
   void exchange();
   int next_look_ms() const { return look_after_ms(seconds_since(news_at_)); }
 
@@ -127,7 +127,7 @@ void RemoteSeat::hear(const std::string& line) {
   }
 }
 
-/// One rank of the worker in a seat.
+/// One rank of the worker that a seat runs.
 class RemoteProcess final : public ReplayProcess {
  public:
   RemoteProcess(std::shared_ptr<RemoteSeat> seat, std::size_t rank)
@@ -186,10 +186,10 @@ class ClusterEngine final : public Engine {
   std::size_t ranks_, wanted_;
   double patience_ = cluster_patience();
   std::unique_ptr<SeatStarter> starter_;
-  std::map<std::string, std::shared_ptr<RemoteSeat>> seats_;  // including those that left
-  std::set<std::string> missed_;                              // those whose leaving was noticed
+  std::map<std::string, std::shared_ptr<RemoteSeat>> seats_;  // including seats that have left
+  std::set<std::string> missed_;                              // seats whose leaving was noticed
   std::string waiting_for_;
-  std::size_t seats_before_ = 0;  // at the last start
+  std::size_t seats_before_ = 0;  // number of seats at the last start
   int starts_ = 1;
   bool finished_ = false;
   std::optional<Clock::time_point> over_at_;
@@ -215,7 +215,7 @@ ClusterEngine::ClusterEngine(Session& session, const EngineWish& wish, const Rep
 void ClusterEngine::find_seats() {
   const auto here = static_cast<std::size_t>(
       std::ranges::count_if(seats_, [](const auto& seat) { return !seat.second->is_gone(); }));
-  // The directory is read rarely once all seats have arrived.
+  // The directory is read rarely once all wanted seats have arrived.
   const double pause = here == 0 ? 0.05 : here < wanted_ ? 0.2 : 2;
   if (seconds_since(looked_at_) < pause) return;
   looked_at_ = Clock::now();
@@ -264,7 +264,8 @@ std::optional<std::string> ClusterEngine::look() {
   return give_up(*why);
 }
 
-/// Waits before giving up, since seats may have arrived that were not seen yet.
+/// Returns the reason to give up, but only after a pause, because seats may have arrived that were
+/// not seen yet.
 std::optional<std::string> ClusterEngine::give_up(const std::string& why) {
   constexpr double kDoubt = 2;
   constexpr int kStarts = 4;

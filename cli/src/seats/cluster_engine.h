@@ -1,4 +1,4 @@
-// Workers of a replay on other machines, in seats that Slurm or ssh has started.
+// Runs the workers of a replay on other machines, in seats started by Slurm or ssh.
 #pragma once
 
 #include "launch/seat_starter.h"
@@ -10,13 +10,14 @@
 
 namespace flor::cli {
 
-/// `session` has the snapshot; all arguments must outlive the engine. Submits at once, and throws
-/// Error if that is refused. The seats' own messages count, not the starter's reports about them: a
-/// worker is lost when its seat says so, or has been silent for `Work::patience`.
+/// All arguments must outlive the engine; `session` already has the snapshot. Submits the seats at
+/// once, and throws Error if that is refused. Only the seats' own messages count, not what Slurm or
+/// ssh report about them: a worker is lost when its seat says so, or has been silent for
+/// `Work::patience`.
 std::unique_ptr<Engine> cluster_engine(Session& session, const EngineWish& wish,
                                        const ReplayRequest& request, Progress& progress);
 
-/// Seconds of silence after which a seat or a watch counts as gone: $FLOR_PATIENCE, or 40.
+/// Seconds of silence after which a seat or a watch counts as dead: $FLOR_PATIENCE, or 40.
 double cluster_patience();
 
 }  // namespace flor::cli

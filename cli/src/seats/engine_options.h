@@ -1,4 +1,4 @@
-// The options of commands whose workers may run on other machines.
+// Declares the options of commands whose workers may run on other machines.
 #pragma once
 
 #include "launch/seat_starter.h"
@@ -8,12 +8,12 @@
 
 namespace flor::cli {
 
-/// The option `--engine` and those that belong to it.
+/// The option `--engine` and the options that belong to it.
 class EngineOptions {
  public:
-  /// `wish` is filled in, and must stay alive until then.
+  /// Declares the options. Parsing fills in `wish`, which must live until then.
   void setup(Syntax& syntax, EngineWish& wish);
-  /// Called once the command line has been read. Throws UsageError.
+  /// Call it after the command line was parsed. Throws UsageError.
   void finish(EngineWish& wish) const;
 
  private:

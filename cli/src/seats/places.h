@@ -1,4 +1,4 @@
-// How many workers a command gets, and which GPUs they use, as its options say it.
+// How many workers a command gets, and which GPUs they use.
 #pragma once
 
 #include "launch/seat_starter.h"
@@ -9,10 +9,10 @@
 
 namespace flor::cli {
 
-/// Workers to ask other machines for where the user gives no number.
+/// The number of workers on other machines if the user gives none.
 std::size_t usual_seats(const EngineWish& engine);
 
-/// The numbers in --gpus 0,1; none for an empty text. Throws UsageError.
+/// Splits the value of --gpus, such as "0,1"; an empty text gives no GPUs. Throws UsageError.
 std::vector<std::string> parse_gpus(const std::string& list);
 
 }  // namespace flor::cli

@@ -35,7 +35,8 @@ double passed_since(Clock::time_point time) {
   return std::chrono::duration<double>(Clock::now() - time).count();
 }
 
-/// A store on this machine, with the parts of the run that the work needs, for all seats here.
+/// A store on this machine with the parts of the run that the work needs. All seats on the machine
+/// share it.
 class FetchedStore {
  public:
   explicit FetchedStore(const Work& work, const std::string& session);
@@ -71,7 +72,7 @@ FetchedStore::FetchedStore(const Work& work, const std::string& session)
   ::flock(lock_, LOCK_SH);
 }
 
-/// The last seat on the machine removes the store.
+/// Removes the store if this is the last seat on the machine.
 FetchedStore::~FetchedStore() {
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
     std::error_code error;
@@ -109,7 +110,7 @@ class Seat {
   store::LineLogReader told_;
   std::vector<std::string> said_lines_;
   std::vector<std::unique_ptr<WorkerProcess>> members_;  // by rank; null: has ended
-  std::string leaving_;                                  // why; empty: it stays
+  std::string leaving_;                                  // why the seat leaves; empty: it stays
   Clock::time_point left_at_{}, told_at_ = Clock::now(), news_at_ = told_at_, beat_at_ = told_at_;
 };
 
@@ -120,7 +121,8 @@ Seat::Seat(const fs::path& directory)
                         std::chrono::system_clock::now().time_since_epoch().count())),
       told_(directory / "seats" / (name_ + ".told")) {
   if (!work_.from.empty()) fetched_.emplace(work_, directory.filename().string());
-  // In this order: a dispatcher that sees its messages must be able to answer.
+  // The log for the answers is made first: a dispatcher that sees the seat's messages must be able
+  // to write to it.
   store::LineLogWriter(directory / "seats" / (name_ + ".told"), true);
   said_.emplace(directory / "seats" / (name_ + ".said"), true);
   say("here " + node_name());
@@ -235,7 +237,8 @@ void Seat::listen_to_workers() {
       news_at_ = Clock::now();
     }
     if (!status) continue;
-    // A node that is taken away sends its signal to all processes there, in any order.
+    // When a node is taken away, all its processes get a signal, in any order; so this seat may get
+    // its own a moment later.
     if (*status > 128) heed_signals(300);
     if (*status > 128 && !leaving_.empty()) status = ReplayProcess::kLost;
     std::string words = member->last_words();
@@ -268,7 +271,8 @@ void Seat::tell_all_to_end(const char* why) {
   }
 }
 
-/// Work that is not reported cannot be counted: an error here ends the seat.
+/// Sends the waiting lines. An error ends the seat, because work that is not reported does not
+/// count.
 void Seat::flush() {
   if (said_lines_.empty()) return;
   said_->append(std::exchange(said_lines_, {}));

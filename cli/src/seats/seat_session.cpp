@@ -59,7 +59,7 @@ Work::Rank rank_from(const json& text) {
   return rank;
 }
 
-/// Writes a file as a whole or not at all.
+/// Writes a file atomically.
 void write_text(const fs::path& file, std::string_view text) {
   store::write_file(file, std::as_bytes(std::span(text)));
 }
@@ -80,7 +80,8 @@ std::vector<std::string> seats_in(const fs::path& directory) {
   return seats;
 }
 
-/// Merges all that the seats of a session have handed in and that is not merged yet.
+/// Merges everything that the seats of a session handed in and that is not merged yet. Returns the
+/// number of parts.
 std::int64_t merge_session(store::Store& store, const fs::path& directory) {
   std::istringstream replays(read_file(directory / "replays"));
   std::vector<PartMerger> mergers;
@@ -100,7 +101,8 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
       using Kind = detail::WorkerLine::Kind;
       const auto line = detail::WorkerLine::decode(std::string_view(text).substr(space + 1));
       PartMerger& merger = mergers[rank];
-      if (line.kind == Kind::hello) hands[rank] = {};  // a new process
+      if (line.kind == Kind::hello) hands[rank] = {};  // a new process: drops incomplete values of
+                                                       // the one before
       if (line.kind == Kind::object) merger.take(line.object);
       if (line.kind == Kind::value) hands[rank].take(line.value);
       if (line.kind == Kind::done) merger.complete(hands[rank], line.part);
@@ -110,8 +112,8 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
   return merged;
 }
 
-/// Locks a session; -1 if another dispatcher has it. On a file system without locks only `own`
-/// sessions count as locked.
+/// Locks a session; returns the descriptor, or -1 if another dispatcher holds the lock. On a file
+/// system without locks, only `own` sessions count as locked.
 int lock_of(const fs::path& directory, bool own) {
   const int lock = store::open_in_home(directory / "lock", O_RDWR | O_CREAT);
   if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) == 0 || own) return lock;
@@ -132,7 +134,8 @@ void Work::write(const fs::path& file) const {
   json text = {{"patience", patience}, {"from", from}, {"run", run}, {"epochs", epochs}};
   text["ranks"] = json::array();
   for (const Rank& rank : ranks) text["ranks"].push_back(rank_json(rank));
-  const auto bytes = json::to_cbor(text);  // names and paths may be any bytes, unlike JSON's texts
+  const auto bytes = json::to_cbor(text);  // CBOR, because names and paths may contain bytes that
+                                           // JSON texts cannot
   write_text(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
@@ -156,10 +159,11 @@ Work Work::read(const fs::path& file) {
 
 Session::Session(store::Store& store, const ReplayRequest& request, const fs::path& parent)
     : store_(store), request_(request), directory_(fs::absolute(parent) / new_name()) {
-  // Hidden until its lock is held, so that no process takes it for an abandoned one.
+  // The directory has a hidden name until it is locked, so that no process takes it for an
+  // abandoned session.
   const fs::path begun = directory_.parent_path() / fmt::format(".{}", name());
   std::error_code error;
-  // The command that seats execute is written there, with its secrets.
+  // The directory is private: the command that seats execute is written there, with its secrets.
   store::make_directory_in_home(begun.parent_path(), error);
   if (!error) store::make_private_directory(begun, error);
   if (!error) store::make_directory_in_home(begun / "seats", error);
@@ -186,7 +190,7 @@ Session::~Session() {
       fs::copy(directory_ / "logs", request_.logs, fs::copy_options::recursive, error);
     }
     fs::remove_all(directory_, error);
-  } catch (const std::exception&) {  // the next replay recovers the rest
+  } catch (const std::exception&) {  // the next replay merges the rest
   }
   if (lock_ >= 0) ::close(lock_);
 }
@@ -226,11 +230,11 @@ std::int64_t recover_sessions(store::Store& store, const fs::path& parent,
   for (const fs::path& directory : found) {
     if (!directory.filename().string().starts_with(kPrefix)) continue;
     const int lock = lock_of(directory, false);
-    if (lock < 0) continue;  // its dispatcher is alive
+    if (lock < 0) continue;  // the session's dispatcher is alive
     cancel(directory);
     try {
       if (fs::exists(directory / "replays", error)) merged += merge_session(store, directory);
-    } catch (const NotFound&) {  // the run has been deleted since
+    } catch (const NotFound&) {  // the run has been deleted in the meantime
     }
     fs::remove_all(directory, error);
     ::close(lock);

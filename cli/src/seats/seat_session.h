@@ -1,5 +1,5 @@
-// Shares a replay with other machines: through a directory of its own with a snapshot of the store,
-// the work to start, and the logs by which the dispatcher and the seats of workers speak.
+// Shares a replay with other machines through a directory: it has a snapshot of the store, a
+// description of the work, and the logs in which the dispatcher and the seats write messages.
 //
 //   DIRECTORY/lock             held by the dispatcher, the `flor replay` that owns the store
 //   DIRECTORY/store/           a snapshot of the store
@@ -9,8 +9,8 @@
 //   DIRECTORY/seats/NAME.told  messages to that seat
 //   DIRECTORY/logs/            output of the workers
 //
-// A seat is a process `flor __seat DIRECTORY` on some machine. Messages both ways are lines of a
-// LineLog:
+// A seat is a process `flor __seat DIRECTORY` on some machine. Messages in both directions are
+// lines of a LineLog:
 //
 //   seat                                dispatcher
 //   here HOST
@@ -39,7 +39,7 @@
 
 namespace flor::cli {
 
-/// The work of a seat: written once, read by all seats.
+/// The work that all seats of a session share. Written once.
 struct Work {
   struct Rank {
     Launch launch;
@@ -47,35 +47,36 @@ struct Work {
     std::optional<store::RankPlace> place;
   };
   std::vector<Rank> ranks;
-  double patience = 0;  ///< seconds of silence after which the other side counts as gone
-  /// An object store, from which each machine fetches these epochs of `run`, instead of reading the
-  /// snapshot. Empty: none.
+  double patience = 0;  ///< seconds of silence after which the other side counts as dead
+  /// An object store from which each machine fetches `epochs` of `run`, instead of reading the
+  /// snapshot; empty: none.
   std::string from, run, epochs;
 
   void write(const std::filesystem::path& file) const;
   /// Throws NotFound if there is no such file.
   static Work read(const std::filesystem::path& file);
-  /// Seconds between two beats.
+  /// Seconds between two "beat" messages.
   double beat() const { return patience / 8; }
 };
 
 class Session {
  public:
-  /// Makes the directory below `parent`, with the snapshot. `request` must outlive it.
+  /// Makes the directory below `parent`, with the snapshot in it. `request` must outlive the
+  /// session.
   Session(store::Store& store, const ReplayRequest& request, const std::filesystem::path& parent);
-  /// Merges the rest of the messages, saves the logs, and removes the directory.
+  /// Merges the messages not merged yet, saves the logs, and removes the directory.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   const std::filesystem::path& directory() const { return directory_; }
   std::filesystem::path snapshot() const { return directory_ / "store"; }
-  /// Unique, and fit for the name of a job.
+  /// The name of the session: unique, and usable as the name of a job.
   std::string name() const { return directory_.filename().string(); }
 
   void write_work(const Work& work) const;
   void note_replays(const std::vector<std::int64_t>& replays) const;
-  /// The seats that have arrived, by name.
+  /// The names of the seats that have arrived.
   std::vector<std::string> seats() const;
   std::filesystem::path said(const std::string& seat) const;
   std::filesystem::path told(const std::string& seat) const;
@@ -89,11 +90,12 @@ class Session {
   std::vector<store::RunUse> uses_;
 };
 
-/// The directory of sessions: in the store, unless the wish names another.
+/// The directory below which sessions are made: in the store, unless the wish names another.
 std::filesystem::path sessions_in(const store::Store& store, const EngineWish& wish);
 
-/// Merges what the workers of killed dispatchers have completed, and removes their sessions below
-/// `parent`. `cancel` is called with each directory before. Returns the number of parts.
+/// Merges what the workers of killed dispatchers completed, and removes the sessions below `parent`
+/// that they left. Calls `cancel` with each session's directory first. Returns the number of merged
+/// parts.
 std::int64_t recover_sessions(store::Store& store, const std::filesystem::path& parent,
                               const std::function<void(const std::filesystem::path&)>& cancel);
 

@@ -19,14 +19,15 @@
 namespace flor::cli {
 namespace {
 
-/// The most points kept, about 100 MB.
+/// Most points kept in memory; they take about 100 MB.
 constexpr std::size_t kPointsMax = 4'000'000;
-/// Reading curves again takes at most this share of the time (1 in 10), however fast values come.
+/// Reading curves again takes at most a tenth of the time, however fast new values come.
 constexpr int kCurvesShare = 10;
-/// A metric whose summary is unchanged is read again after this time, if anything has changed.
+/// A metric with an unchanged summary is read again after this time, if the catalog has changed at
+/// all.
 constexpr std::chrono::seconds kDoubt{10};
 
-/// The edges of the band around a mean, at the places of its points.
+/// Adds the edges of the band around a mean, at the x of its points.
 void put_band(const Series& series, const Json& xs, double smoothing, Json& result) {
   std::vector<Point> low, high;
   for (std::size_t i = 0; i < series.points.size(); ++i) {
@@ -78,7 +79,7 @@ Json series_json(const Series& series, const CurveQuestion& question) {
 Curves::Curves(const std::filesystem::path& home)
     : store_(store::Store::open(home, store::OpenMode::read_only)) {}
 
-/// A text for the metric's summary, made without reading its values.
+/// A text that changes with the metric's summary. Computed without reading the metric's values.
 std::string Curves::signature(std::int64_t run, const std::string& metric) const {
   for (const store::MetricSummary& summary : store_->catalog().metrics(run)) {
     if (summary.name != metric) continue;
@@ -122,7 +123,7 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   }
   auto answer = std::make_shared<SeriesAnswer>(
       series_of(*store_, run, {.metrics = {question.metric}, .axis = question.axis}, now_us()));
-  // Each name has a chart of its own on the page.
+  // On the page, a metric's doubtful values have a chart of their own.
   std::erase_if(answer->series,
                 [&](const Series& series) { return series.metric != question.metric; });
   found->points = 0;
@@ -136,7 +137,7 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
   return answer;
 }
 
-/// Averages those of the runs that have the metric.
+/// The mean over those of the runs that have the metric.
 std::shared_ptr<const SeriesAnswer> Curves::read_mean(const CurveQuestion& question) {
   if (question.axis == Axis::time) {
     throw UsageError("means are over equal epochs or steps, not times");
@@ -145,7 +146,7 @@ std::shared_ptr<const SeriesAnswer> Curves::read_mean(const CurveQuestion& quest
   for (const std::string& run : question.runs) {
     try {
       answers.push_back(*read(parse_whole_run(store_->catalog(), run), question));
-    } catch (const NotFound&) {  // the others have it
+    } catch (const NotFound&) {  // other runs may have it
       if (answers.empty() && run == question.runs.back()) throw;
     }
   }

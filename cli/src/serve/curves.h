@@ -1,5 +1,5 @@
-// Metrics as the page draws them: kept in memory while they are in use, and thinned to the columns
-// of the page, so that a million values cost a screenful.
+// Serves curves of metrics to the page. Keeps them in memory while they are in use, and thins them
+// to the columns of the page, so that a million values cost no more to send than a screenful.
 #pragma once
 
 #include "curves/series.h"
@@ -19,34 +19,36 @@
 namespace flor::cli {
 
 struct CurveQuestion {
-  std::string run;                     ///< as the user writes it
-  std::vector<std::string> runs = {};  ///< instead: the mean of these, over epochs or steps
+  std::string run;                     ///< RUN as the user writes it
+  std::vector<std::string> runs = {};  ///< if not empty, used instead of `run`: the mean of these
+                                       ///< runs, over epochs or steps
   std::string metric;
   Axis axis = Axis::epoch;
   double from =
-      -std::numeric_limits<double>::infinity();  ///< the visible part, in units of the axis
+      -std::numeric_limits<double>::infinity();  ///< from, to: the visible range, in units of the
+                                                 ///< width of the drawing, for thinning
   double to = std::numeric_limits<double>::infinity();
-  std::size_t columns = 800;  ///< of the drawing
-  double smoothing = 0;       ///< weight of an exponential moving average, 0: as logged
+  std::size_t columns = 800;  ///< width of the drawing in pixels
+  double smoothing = 0;       ///< weight of an exponential moving average; 0: values as logged
 };
 
-/// Thread-safe: reading takes turns, in a store of its own, so that other requests never wait for
-/// it.
+/// Reads from the store one at a time, through an open store of its own, so that other requests
+/// never wait for it. Thread-safe.
 class Curves {
  public:
-  /// Opens the store once more for itself.
+  /// Opens the store for this object alone.
   explicit Curves(const std::filesystem::path& home);
 
-  /// {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}: one for
-  /// each loop in which the metric was logged. `y` is null if it is not finite. Throws NotFound,
-  /// UsageError. A mean also has
-  /// "low" and "high", one sample deviation off, and "runs", their number.
+  /// Returns {"run", "metric", "series": [{"loop", "count", "x", "y", "hindsight", "doubtful"}]}
+  /// with one series for each loop in which the metric was logged. `y` is null if it is not finite.
+  /// A mean also has "low" and "high", one standard deviation away, and "runs", their number.
+  /// Throws NotFound or UsageError.
   Json answer(const CurveQuestion& question);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The curves of a metric over an axis, as they were when read.
+  /// The curves of a metric over an axis, as they were when they were read.
   struct Kept {
     std::int64_t run = 0;
     std::string metric;

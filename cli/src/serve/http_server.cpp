@@ -34,21 +34,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Memory for the head of a request, for taking it apart, and for the head of the answer: if the
-/// head of a request took it all, no room would be left for the answer.
+/// Memory of a connection: for the head of a request, for parsing it, and for the head of the
+/// answer. Twice the limit of the head, so that room for the answer is left.
 constexpr std::size_t kPoolBytes = 2 * kHeadLimit;
-/// Bytes of that memory which libmicrohttpd uses for each header and each parameter.
+/// Bytes of that memory which libmicrohttpd takes for each header and each parameter.
 constexpr std::size_t kBytesOfHeader = 80;
-/// Bytes read at once: the library looks at all other connections between two such parts.
+/// Bytes read at once: libmicrohttpd serves all other connections between two such parts.
 constexpr std::size_t kPartBytes = 16 << 10;
-/// Seconds without a byte after which a connection that has shown the token is closed.
+/// Seconds without a byte after which an authenticated connection (it has shown the token) is
+/// closed.
 constexpr unsigned kIdleSeconds = 30;
 constexpr std::chrono::seconds kStrangersPatience{10};
 constexpr std::size_t kStrangersMax = 256;
 constexpr std::size_t kWorkers = 8;
-/// Milliseconds between two looks for connections whose time is over.
+/// Milliseconds between two checks for connections that have used up their time.
 constexpr int kLook = 200;
-/// Time for the last answers when the server ends.
+/// Time for sending the last answers when the server ends.
 constexpr std::chrono::seconds kLastWords{5};
 
 #define FLOR_MHD_FUNCTIONS(F)     \
@@ -64,7 +65,7 @@ constexpr std::chrono::seconds kLastWords{5};
   F(queue_response);              \
   F(destroy_response)
 
-/// The functions of libmicrohttpd that are used here.
+/// The functions of libmicrohttpd, loaded at run time.
 struct MicroHttpd {
 #define FLOR_MHD(name) library.load(name, "MHD_" #name)
   MicroHttpd() { FLOR_MHD_FUNCTIONS(FLOR_MHD); }
@@ -143,10 +144,10 @@ RequestHead head_of(MHD_Connection* connection, const char* path, const char* me
   return head;
 }
 
-/// Listens on loopback, and returns the port in `port`.
+/// Listens on the loopback interface. Sets `port` to the port.
 int listen_at(std::uint64_t& port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // Without SO_REUSEPORT, which would let another process listen at the same port.
+  // Does not set SO_REUSEPORT, which would let another process listen on the same port.
   const int yes = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -167,19 +168,21 @@ int listen_at(std::uint64_t& port) {
   return socket;
 }
 
-/// Half of the files that this process may open, within limits.
+/// The limit of connections without a token: half of the files that this process may open, within
+/// bounds.
 std::size_t strangers_max() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   return std::clamp<std::size_t>(files.rlim_cur / 2, 16, kStrangersMax);
 }
 
-/// Connections of all kinds: strangers, and half as many that showed the token or are closing.
+/// The limit of all connections: those without a token, and half as many that have shown it or are
+/// closing.
 std::ptrdiff_t connections_max() {
   return static_cast<std::ptrdiff_t>(strangers_max() + strangers_max() / 2);
 }
 
-/// A request that was admitted, until its answer is sent.
+/// A request that was admitted, from its head until its answer is sent.
 struct Exchange {
   MHD_Connection* connection;
   Ask ask;
@@ -225,13 +228,14 @@ struct HttpServer::Impl {
   std::condition_variable changed;
   bool is_ending = false;
   std::deque<Exchange*> waiting;
-  std::size_t exchanges = 0;       // admitted and not sent yet
+  std::size_t exchanges = 0;       // admitted, answer not sent yet
   std::ptrdiff_t connections = 0;  // not closed yet
   Strangers strangers{strangers_max(), kStrangersPatience};
   std::unordered_map<Strangers::Id, int> sockets;
 };
 
-/// `is_last`: closes the connection after it. Otherwise the answer must live until it is sent.
+/// Sends an answer. `is_last`: closes the connection afterwards. Otherwise `answer` must live until
+/// it is sent.
 MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const Answer& answer, bool is_last) {
   const auto mode = is_last ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
   MHD_Response* response = library().create_response_from_buffer(
@@ -255,7 +259,8 @@ MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const Answer& answ
   return result;
 }
 
-/// Called when the head has arrived, when the request is complete, and when it has an answer.
+/// Called by libmicrohttpd when the head has arrived, when the request is complete, and when the
+/// request is resumed because its answer is ready.
 MHD_Result HttpServer::Impl::on_request(MHD_Connection* connection, const char* path,
                                         const char* method, std::unique_ptr<Exchange>& exchange) {
   if (!exchange) {
@@ -302,7 +307,7 @@ void HttpServer::Impl::on_end() {
   changed.notify_all();
 }
 
-/// Shuts connections down; the library notices, and closes them.
+/// Shuts down the connections to drop; libmicrohttpd notices that and closes them.
 void HttpServer::Impl::drop_excess() {
   const std::lock_guard lock(mutex);
   for (const Strangers::Id stranger : strangers.take_excess(Clock::now())) {
@@ -310,9 +315,9 @@ void HttpServer::Impl::drop_excess() {
   }
 }
 
-/// Accepts all at once: the library would take one each time it has looked at all others, so that a
-/// user would wait for a thousand strangers. Beyond the limit, waits for dropped connections to
-/// close.
+/// Accepts all waiting connections at once. libmicrohttpd itself would accept one per round over
+/// all others, so that the user would wait behind a thousand strangers. At the limit, waits until
+/// dropped connections are closed.
 void HttpServer::Impl::accept_waiting(MHD_Daemon* daemon) {
   while (true) {
     {
@@ -338,7 +343,8 @@ void HttpServer::Impl::count_connection(int change) {
   connections += change;
 }
 
-/// Answers waiting requests, until the server ends and none is left.
+/// Computes answers of waiting requests in a worker thread, until the server ends and no request is
+/// left.
 void HttpServer::Impl::work() {
   while (true) {
     Exchange* exchange = nullptr;
@@ -365,7 +371,7 @@ MHD_Daemon* HttpServer::Impl::start() {
       if (*size == 0) {
         result = static_cast<Impl*>(self)->on_request(connection, path, method, exchange);
       }
-    } catch (const std::exception&) {  // no memory: the connection is closed
+    } catch (const std::exception&) {  // out of memory: the connection is closed
     }
     *data = exchange.release();
     return result;
@@ -379,7 +385,8 @@ MHD_Daemon* HttpServer::Impl::start() {
                                    MHD_ConnectionNotificationCode what) {
     static_cast<Impl*>(self)->on_connection(connection, what);
   };
-  // Avoids epoll: libmicrohttpd 0.9.75 then misses the end of a connection now and then.
+  // Polls instead of using epoll, with which libmicrohttpd 0.9.75 sometimes misses the end of a
+  // connection.
   return library().start_daemon(
       MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
       nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(on_request_of), this,  //

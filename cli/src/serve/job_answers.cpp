@@ -21,7 +21,7 @@ namespace {
 
 using store::Job;
 
-/// The most that is shown of the output of each attempt.
+/// Most bytes of each attempt's output that are shown.
 constexpr std::uint64_t kLogMax = 256 << 10;  // bytes
 
 Job find_job(const store::JobQueue& queue, std::int64_t id) {

@@ -1,4 +1,4 @@
-// Evaluations, for the page: their results and their output, and retrying or cancelling them.
+// Answers to the page about evaluations: results, output, retrying, cancelling.
 #pragma once
 
 #include "output/json.h"
@@ -11,18 +11,18 @@
 
 namespace flor::cli {
 
-/// {"jobs": [elements of `flor jobs --json`, with "run" (a key, or null), "shown_path", "name" of
-/// the evaluator and "at_work_since"], "counts": {state: number}}, the latest first, at most
-/// `limit`. `queue` as `--queue` takes it; `run`: only jobs for checkpoints of this run (a key), if
-/// not empty.
+/// Returns {"jobs": [...], "counts": {state: number}}: the latest `limit` jobs, latest first, as in
+/// `flor jobs --json` with "run" (a key, or null), "shown_path", "name" of the evaluator and
+/// "at_work_since". `queue`: as `--queue` takes it; `run`: a key; if not empty, only jobs for
+/// checkpoints of that run.
 Json jobs_answer(const store::Store& store, const std::string& queue, std::string_view run,
                  std::size_t limit);
 
-/// {"id", "attempts": [{"number", "text"}]}. Throws NotFound.
+/// Returns {"id", "attempts": [{"number", "text"}]}. Throws NotFound.
 Json job_log_answer(const store::Store& store, const std::string& queue, std::int64_t id);
 
 enum class JobAction : std::uint8_t { retry, cancel };
-/// {"id", "changed"}. Throws NotFound.
+/// Returns {"id", "changed"}. Throws NotFound.
 Json change_job(const store::Store& store, const std::string& queue, std::int64_t id,
                 JobAction action);
 

@@ -1,4 +1,5 @@
-// Logged values other than numbers, for the page: pictures, histograms, tables, texts, tensors.
+// Answers to the page about logged values other than numbers: pictures, histograms, tables, texts,
+// tensors.
 #pragma once
 
 #include "output/json.h"
@@ -11,17 +12,18 @@
 
 namespace flor::cli {
 
-/// {"names": [{"name", "type", "count"}]}, in the order in which they were first logged.
+/// Returns {"names": [{"name", "type", "count"}]} in the order in which they were first logged.
 Json logged_names(const store::Store& store, std::string_view run);
 
-/// {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "ordinal", "origin",
-/// "value"}]}. At most `limit` items, evenly chosen, the first and the last included. The value of
-/// a picture is {"object", "height", "width", "channels"}, of a tensor {"object", "type", "sizes"},
-/// or {"lost": why}.
+/// Returns {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "ordinal",
+/// "origin", "value"}]}: at most `limit` items, evenly chosen, including the first and the last.
+/// The value of a picture is {"object", "height", "width", "channels"}, of a tensor {"object",
+/// "type", "sizes"}; of one whose content is lost, {"lost": why}.
 Json logged_values(const store::Store& store, std::string_view run, std::string_view name,
                    std::size_t limit);
 
-/// The file of a logged picture, by its reference. Throws NotFound, Damaged.
+/// The PNG file of a logged picture; `object` is the reference in its value. Throws NotFound or
+/// Damaged.
 std::string picture_png(const store::Store& store, std::string_view object);
 
 }  // namespace flor::cli

@@ -45,7 +45,8 @@ def build(page, uplot, scripts):
     script += "})();\n"
     for part in (style, script):
         assert "</" + "script" not in part and "</" + "style" not in part, "ends its element"
-    # Nothing stands between the tags and the text: the browser hashes exactly what is there.
+    # Adds nothing between the tags and the text: the browser hashes exactly the text of the
+    # element.
     html = html.replace("<!--flor:style-->", "<style>%s</style>" % style)
     html = html.replace("<!--flor:script-->", "<script>%s</script>" % script)
     return html, source_hash(script), source_hash(style)

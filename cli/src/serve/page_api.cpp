@@ -34,7 +34,7 @@ Number number_in(const Ask& ask, const std::string& name, Number otherwise) {
   return value;
 }
 
-/// Parts of a list. The separator is a character that occurs in no name of a column or a run.
+/// Splits the parameter `name` at a separator, which must not occur in names of columns or runs.
 std::vector<std::string> list_in(const Ask& ask, const std::string& name, char separator) {
   std::vector<std::string> parts;
   std::string_view rest = ask[name];
@@ -119,7 +119,7 @@ Json PageApi::change(const Ask& ask) {
   throw NotFound(fmt::format("'{}' does nothing", printable(ask.path)));
 }
 
-/// The page with the first rows in it, so that the browser can show them at once.
+/// The page with its first rows inserted, so that the browser shows them at once.
 Answer PageApi::page() {
   const Json start = {{"home", store_->home().string()},
                       {"version", FLOR_VERSION},

@@ -1,5 +1,5 @@
-// The page and its questions: every answer of flor serve, without the HTTP around it. flor report
-// asks the same questions and keeps the answers in a file.
+// Answers the questions of the page, independently of HTTP. flor serve sends the answers; flor
+// report writes them into a file.
 #pragma once
 
 #include "output/json.h"
@@ -15,18 +15,18 @@
 
 namespace flor::cli {
 
-/// Thread-safe. docs/getting-at-the-data.md lists the questions.
+/// Answers requests. Thread-safe. docs/getting-at-the-data.md lists the questions.
 class PageApi {
  public:
   /// `queue`: as `flor jobs --queue` takes it; empty: the queue in the home. Throws NotFound if
   /// there is no store.
   PageApi(const std::filesystem::path& home, std::string queue);
 
-  /// The page under the path "", and answers to its questions under "api/...". Throws Error.
+  /// Answers a request: the path "" is the page, paths "api/..." are questions. Throws Error.
   Answer answer(const Ask& ask);
-  /// The answer to a GET of a path below "api/".
+  /// The answer to a GET request; `path` is the part after "api/".
   Json tell(const std::string& path, const std::map<std::string, std::string>& parameters);
-  /// Reads the runs that the page shows first, so that they are ready for the first request.
+  /// Reads the runs that the page shows first, so that the first request is fast.
   void warm_up();
 
   const store::Store& store() const { return *store_; }

@@ -10,7 +10,7 @@
 namespace flor::cli {
 namespace {
 
-/// JSON that can stand in a script element: no text in it ends the element.
+/// JSON for a script element: no text in it can end the element.
 std::string json_for_html(const Json& data) {
   std::string text;
   for (const char c : compact(data)) {
@@ -23,7 +23,7 @@ std::string json_for_html(const Json& data) {
   return text;
 }
 
-/// The page with its marks replaced by the policy and the data.
+/// The page with policy and data inserted at its marks.
 std::string filled(std::string_view policy, const Json& data) {
   if (!has_page()) {
     throw Error(

@@ -16,9 +16,9 @@
 namespace flor::cli {
 namespace {
 
-/// The columns of a curve: enough that zooming in still shows more.
+/// Columns of a curve: more than a screen shows, so that zooming in still reveals detail.
 constexpr int kColumns = 1000;
-/// The most values kept of each other name.
+/// Most values kept of a name whose values are not numbers.
 constexpr int kValues = 100;
 
 std::string base64(std::string_view bytes) {
@@ -39,7 +39,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// Asks the questions of the page, and keeps the answers under the questions.
+/// Asks the page's questions about the run, and keeps each answer under its question.
 class Collector {
  public:
   Collector(PageApi& api, std::string run) : api_(api), run_(std::move(run)) {}
@@ -61,8 +61,8 @@ class Collector {
  private:
   using Parameters = std::map<std::string, std::string>;
 
-  /// `fineness`: parameters left out of the key, since a report has only one answer to the
-  /// question.
+  /// `fineness`: parameters that are not part of the key, because the report has a single answer
+  /// for all their values.
   Json ask(const std::string& path, const Parameters& which, const Parameters& fineness = {}) {
     Parameters all = which;
     all.insert(fineness.begin(), fineness.end());

@@ -1,4 +1,4 @@
-// One run as a file: the page of flor serve with all its answers about that run in it.
+// Writes a run as one HTML file: the page of flor serve with all its answers about that run.
 #pragma once
 
 #include "serve/page_api.h"
@@ -14,8 +14,8 @@ struct Report {
   std::size_t curves = 0, pictures = 0;
 };
 
-/// `run` as the user writes it. The file needs no server and no network: its policy forbids that.
-/// Throws NotFound, and Error without a page.
+/// Makes the report of `run` (RUN as the user writes it). The file needs no server, and its policy
+/// forbids network. Throws NotFound, and Error if this flor has no page.
 Report make_report(PageApi& api, std::string_view run, std::int64_t now_us);
 
 }  // namespace flor::cli

@@ -14,7 +14,7 @@
 namespace flor::cli {
 namespace {
 
-/// 128 random bits, in hex.
+/// A new token: 128 random bits in hexadecimal.
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -25,7 +25,7 @@ std::string random_token() {
   return text;
 }
 
-/// Takes as long for a wrong token as for the right one.
+/// Compares tokens in constant time, so that the time does not reveal how much of a token is right.
 bool is_same_token(std::string_view given, std::string_view token) {
   unsigned difference = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -67,7 +67,7 @@ Answer refusal_page(int status, std::string_view why, std::string_view accept) {
 
 RequestGate::RequestGate(int port) : port_(port), token_(random_token()) {}
 
-/// Whether the host is this server, by the names that a browser on this machine uses.
+/// Whether the host is this server, under one of the names that a browser on this machine uses.
 bool RequestGate::is_here(std::string_view host) const {
   return host == fmt::format("127.0.0.1:{}", port_) || host == fmt::format("localhost:{}", port_);
 }
@@ -91,7 +91,7 @@ std::variant<Ask, Answer> RequestGate::examine(RequestHead head) const {
     return refused(405, "only GET, and POST where something is to be done");
   }
   if (head.has_body) return refused(413, "no request to this server has a body");
-  // "/TOKEN/rest"
+  // the path is "/TOKEN/rest"
   const std::string_view path = head.path;
   const std::size_t end = std::min(path.find('/', 1), path.size());
   if (path.empty() || !is_same_token(path.substr(1, end - 1), token_)) {

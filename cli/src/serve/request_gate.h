@@ -1,4 +1,4 @@
-// Decides which requests flor serve answers, and refuses the others.
+// Decides which requests flor serve answers, and refuses all others.
 #pragma once
 
 #include "serve/http_server.h"
@@ -11,33 +11,34 @@
 
 namespace flor::cli {
 
-/// The head of a request as it arrived. Empty members were not sent.
+/// The head of a request as it arrived; an empty member means that it was not sent.
 struct RequestHead {
   std::string method = {};
-  std::string path = {};                ///< decoded, without the query
-  std::vector<std::string> hosts = {};  ///< every header Host
+  std::string path = {};                ///< decoded, without query parameters
+  std::vector<std::string> hosts = {};  ///< values of all Host headers
   std::string origin = {}, accept = {};
-  std::string token = {};  ///< the header X-Flor-Token
-  bool has_body = false;   ///< one is announced; no request of the page has any
-  std::size_t bytes = 0;   ///< the whole head, and what the library adds to each header
+  std::string token = {};  ///< value of the header X-Flor-Token
+  bool has_body = false;   ///< whether the request announces a body, which no request of the page
+                           ///< does
+  std::size_t bytes = 0;   ///< the whole head, with what the HTTP library adds to each header
   std::map<std::string, std::string> parameters = {};
 };
 
-/// The largest head of a request; bytes.
+/// The largest head of a request that is accepted, in bytes.
 inline constexpr std::size_t kHeadLimit = 32 << 10;
 
-/// A page that tells why a request is refused; JSON for a client that accepts JSON and no HTML.
+/// A page that tells why a request is refused; as JSON if the client accepts JSON and not HTML.
 Answer refusal_page(int status, std::string_view why, std::string_view accept = {});
 
-/// Thread-safe.
+/// Checks requests. Thread-safe.
 class RequestGate {
  public:
-  /// Admits requests for 127.0.0.1:`port` under a new token of 128 random bits.
+  /// Admits requests to 127.0.0.1:`port`, with a new token of 128 random bits.
   explicit RequestGate(int port);
 
   const std::string& token() const { return token_; }
-  /// The request without the parts examined here, or the refusal. Without the right token all
-  /// refusals are the same, whatever the path.
+  /// Returns the request without the parts that were checked, or a refusal. Without the right token
+  /// all refusals are the same, whatever the path.
   std::variant<Ask, Answer> examine(RequestHead head) const;
 
  private:

@@ -25,7 +25,7 @@ ShownRun shown_run(const store::Store& store, std::string_view name) {
   return ShownRun::read(store.catalog(), parse_whole_run(store.catalog(), name));
 }
 
-/// The program's own rules of retention; without any, everything is kept.
+/// The rules of retention that the program itself set; without any, everything is kept.
 store::KeepRules own_rules(const ShownRun& shown) {
   if (shown.strategy && shown.strategy->num_to_keep) return store::rules_of(*shown.strategy);
   return {.last = std::numeric_limits<std::int64_t>::max()};
@@ -44,7 +44,7 @@ std::string why_kept(const store::RetainedUnit& unit, const store::KeepRules& ru
   return text.empty() && !decision.kept ? "goes at the next flor keep" : text;
 }
 
-/// Why the checkpoints of an epoch are stored.
+/// The reason why the checkpoints of an epoch are stored.
 std::string why_stored(const ShownRun& shown, std::int64_t epoch) {
   for (const store::StorageDecision& decision : shown.decisions) {
     const bool covers = shown.epoch_of(decision.main_loop, decision.first) <= epoch &&
@@ -85,7 +85,7 @@ Json not_stored_json(const ShownRun& shown) {
   return result;
 }
 
-/// One entry for all deleted checkpoints of an epoch, or for a saved checkpoint.
+/// The deleted checkpoints: one entry for all those of an epoch, or for a saved checkpoint.
 Json deleted_json(const ShownRun& shown) {
   Json result = Json::array();
   std::optional<std::int64_t> last;
@@ -104,7 +104,7 @@ Json deleted_json(const ShownRun& shown) {
   return result;
 }
 
-/// The latest run of the same experiment before this one that has other sources.
+/// The latest earlier run of the same experiment that was recorded from another commit.
 std::optional<store::Run> version_before(const store::Catalog& catalog, const store::Run& run) {
   for (store::Run& other : catalog.runs(run.start.experiment)) {
     const bool earlier = other.id < run.id;
@@ -139,7 +139,7 @@ Json run_answer(const store::Store& store, std::string_view name) {
 Json epochs_answer(const store::Store& store, std::string_view name) {
   const ShownRun shown = shown_run(store, name);
   Json epochs = Json::array();
-  std::size_t next = 0;  // both lists are in the order of the epochs
+  std::size_t next = 0;  // iterations and executions are both ordered by epoch
   for (const store::Iteration& iteration : shown.iterations) {
     Json loops = Json::array();
     const auto place = std::pair(iteration.main_loop, iteration.iteration);

@@ -23,14 +23,14 @@
 namespace flor::cli {
 namespace {
 
-/// Reading all runs again takes at most this share of the time (1 in 10), however fast they change.
+/// Reading all runs again takes at most a tenth of the time, however fast they change.
 constexpr int kRunsShare = 10;
-/// How many of the newest runs are read in between.
+/// This many of the newest runs are read between two readings of all.
 constexpr std::size_t kNewest = 50;
-/// Columns of metrics and of arguments that are shown by default.
+/// At most so many columns of metrics and of arguments are shown by default.
 constexpr std::size_t kUsualMetrics = 4, kUsualArguments = 3;
 constexpr std::size_t kRowsMax = 1000;
-/// Where there are many runs, the first answer has a tenth of that number, the newest.
+/// If there are many runs, the first answer has the newest tenth of `many_`.
 constexpr std::size_t kAtFirst = 10;
 
 std::string lower(std::string_view text) {
@@ -71,17 +71,18 @@ const char* kind_of(std::string_view column) {
   return column.starts_with("arg:") ? "argument" : "run";
 }
 
-/// The name without its kind, unless a built-in column has the same name: an argument may be called
-/// "epochs".
+/// The column's title: its name without "metric:" or "arg:", unless a built-in column has that name
+/// (an argument may be called "epochs").
 std::string title_of(std::string_view column) {
   if (kind_of(column) == std::string_view("run")) return std::string(column);
   const std::string_view name = column.substr(column.find(':') + 1);
   return builtin_column(name) ? fmt::format("{} ({})", name, kind_of(column)) : std::string(name);
 }
 
-/// Built-in columns, arguments in which runs differ, and the metrics that most runs have.
+/// The columns shown by default: built-in ones, arguments in which runs differ, and metrics that
+/// most runs have.
 std::vector<std::string> usual_columns(std::span<const ListedRun> runs) {
-  std::vector<std::string> metrics;  // in the order in which they were met
+  std::vector<std::string> metrics;  // in the order in which they occur first
   std::map<std::string, std::size_t> having;
   TellingArguments seen;
   for (const ListedRun& facts : runs) {
@@ -104,7 +105,7 @@ std::vector<std::string> usual_columns(std::span<const ListedRun> runs) {
   return names;
 }
 
-/// Arguments that are a text in some run.
+/// The columns of arguments whose value is a text in some run.
 std::set<std::string> text_arguments_of(std::span<const ListedRun> runs) {
   std::set<std::string> names;
   for (const ListedRun& facts : runs) {
@@ -153,14 +154,15 @@ void RunTable::take(Contents contents) {
   shown_ = std::move(contents);
 }
 
-/// Reads in a store of its own, since a listing has the catalog for itself.
+/// Begins to read all runs in the background. Opens the store again, because a listing locks the
+/// catalog.
 void RunTable::begin_reading_all() {
   whole_ = std::async(std::launch::async, [home = store_.home(), stop = stop_.get_token()] {
     return read(*store::Store::open(home, store::OpenMode::read_only), SIZE_MAX, stop);
   });
 }
 
-/// Reads the runs that change all the time: the newest ones, and those that are running.
+/// Reads the runs that change all the time: the newest runs, and those that are being recorded.
 void RunTable::read_running() {
   const auto newest =
       read_listing(store_, {.limit = kNewest, .metrics = true, .arguments = true}, now_us());

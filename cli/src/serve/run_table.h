@@ -1,5 +1,5 @@
-// The listing of runs for the page: kept in memory, sorted and searched here, so that the page only
-// holds the visible rows.
+// The listing of runs for the page. It is kept in memory, sorted and searched by the server, so
+// that the page holds only the visible rows.
 #pragma once
 
 #include "choose/listing.h"
@@ -20,43 +20,44 @@ namespace flor::cli {
 /// The part of the listing that the page asks for.
 struct TableQuestion {
   std::vector<std::string> columns = {};  ///< as `flor list -c` takes them; empty: the default ones
-  std::string sort = {};                  ///< a column; empty: newest first
+  std::string sort = {};                  ///< name of a column; empty: newest first
   bool falling = false;
-  /// A condition as `flor list --where` takes it, if it has a comparison in it; else words, all of
-  /// which must occur in the names of a run, its state, its arguments or its message.
+  /// A condition as `flor list --where` takes it, if it contains a comparison. Otherwise words that
+  /// must all occur in the names, the state, the arguments or the message of a run.
   std::string search = {};
   std::size_t offset = 0, limit = 100;
 };
 
-/// Thread-safe. The store must outlive it.
+/// The store must outlive this object. Thread-safe.
 class RunTable {
  public:
-  /// If there are more than `many` runs, no answer waits until all are read, which takes 10 us
-  /// each: the first answers have the newest runs.
+  /// With more than `many` runs, which take 10 us each to read, no answer waits until all are read:
+  /// the first answers have only the newest runs.
   explicit RunTable(const store::Store& store, std::size_t many = 10'000)
       : store_(store), many_(many) {}
   ~RunTable();
 
-  /// {"runs", "found", "offset", "columns": [{"name", "title", "align", "kind"}], "rows": [{"id",
-  /// "state", "cells"}]}. Columns that no run has are left out. Throws UsageError and NotFound for
-  /// a wrong condition.
+  /// Returns {"runs", "found", "offset", "columns": [{"name", "title", "align", "kind"}], "rows":
+  /// [{"id", "state", "cells"}]}. Columns that no run has are left out. Throws UsageError or
+  /// NotFound for a wrong condition.
   Json rows(const TableQuestion& question);
-  /// All existing columns: {"columns": [{"name", "kind"}]}.
+  /// Returns all existing columns: {"columns": [{"name", "kind"}]}.
   Json columns();
-  /// A text that changes when runs were added, have changed, or have died.
+  /// A text that differs after runs were added, have changed, or have died.
   std::string mark();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// The runs as read at one time.
+  /// The runs as they were read at one time.
   struct Contents {
     std::vector<ListedRun> runs;
-    std::vector<std::string> texts;  ///< the texts to search, by run
+    std::vector<std::string> texts;  ///< the texts that a search looks in, by run
     std::vector<std::string> usual;  ///< columns that are shown by default
     std::set<std::string> text_arguments;  ///< arguments that are texts in some run
-    std::int64_t seen = -1;                ///< change mark of the catalog
-    bool is_whole = false;                 ///< has all that the catalog had
+    std::int64_t seen = -1;                ///< change mark of the catalog when they were read
+    bool is_whole = false;                 ///< whether it has all runs that the catalog had, not
+                                           ///< only the newest
     Clock::duration took = {};
   };
   static Contents read(const store::Store& store, std::size_t limit, const std::stop_token& stop);
@@ -73,10 +74,10 @@ class RunTable {
   std::size_t many_;
   std::mutex mutex_;
   Contents shown_;
-  std::int64_t generation_ = 0;  // of shown_
+  std::int64_t generation_ = 0;  // increased with each change of shown_
   Clock::time_point next_whole_;
   std::stop_source stop_;
-  std::future<Contents> whole_;  // being read beside the answers
+  std::future<Contents> whole_;  // all runs, being read in the background
 
   struct Ordered {
     std::int64_t generation = -1;

@@ -1,4 +1,4 @@
-// Connections that have not shown the token yet: few at once, and none for long.
+// Limits connections that have not shown the token yet, in number and in time.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,22 @@
 
 namespace flor::cli {
 
-/// Decides which connections of strangers are dropped. A user's request arrives right after its
-/// connection was made, so the oldest stranger is the one that has nothing to say. Not thread-safe.
+/// Decides which connections without a token are dropped. A real user sends a request right after
+/// connecting, so the oldest such connection is dropped first. Not thread-safe.
 class Strangers {
  public:
   using Id = std::uint64_t;
   using Time = std::chrono::steady_clock::time_point;
 
-  /// At most `most` at once, each for at most `patience`.
+  /// Allows at most `most` connections at once, each for at most `patience`.
   Strangers(std::size_t most, std::chrono::steady_clock::duration patience)
       : most_(most), patience_(patience) {}
 
-  /// Adds a connection that was made now, later than all others.
+  /// Adds a new connection. `now` must not be earlier than in previous calls.
   void add(Id id, Time now);
-  /// Forgets a connection that was closed, or has shown the token. It may be unknown.
+  /// Forgets a connection that was closed or has shown the token. `id` may be unknown.
   void forget(Id id);
-  /// Removes and returns the connections to drop now.
+  /// Removes and returns the connections that must be dropped.
   std::vector<Id> take_excess(Time now);
   std::size_t size() const { return places_.size(); }
 

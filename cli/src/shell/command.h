@@ -1,4 +1,4 @@
-// A subcommand: its name, help, options and work. Only syntax.cpp and app.cpp see CLI11.
+// A subcommand: its name, help, options and work. Only syntax.cpp and app.cpp include CLI11.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +17,46 @@ namespace flor::cli {
 
 class Context;
 
-/// The operands and options that a command takes. Each call declares one and names the variable
-/// that receives it; the variables must outlive the parsing.
+/// The operands and options of a command. Each function declares one and names the variable that
+/// receives it; the variables must live until the command line was parsed.
 class Syntax {
  public:
   explicit Syntax(CLI::App& app) : app_(app) {}
 
-  /// NAME or [NAME], by its place.
+  /// Declares NAME or [NAME], an operand given by its position.
   void operand(std::string name, std::string& target, std::string help, bool required);
-  /// NAME..., any number of them.
+  /// Declares NAME..., any number of operands.
   void operands(std::string name, std::vector<std::string>& target, std::string help);
-  /// -- NAME...: all words after "--", which is never one of the other operands.
+  /// Declares -- NAME...: all words after "--", which are then no other operands.
   void rest(std::string name, std::vector<std::string>& target, std::string help);
-  /// The variable that receives them; null if the command takes none.
+  /// The variable that receives the words after "--"; null if the command takes none.
   std::vector<std::string>* rest_target() const { return rest_; }
-  /// `names` as "-n,--limit".
+  /// Declares a flag; `names` as in "-n,--limit".
   void flag(std::string names, bool& target, std::string help);
   void option(std::string names, std::string value, std::string& target, std::string help);
-  /// May be given several times.
+  /// Declares an option that may be given several times.
   void option(std::string names, std::string value, std::vector<std::string>& target,
               std::string help);
-  /// A count of `least` or more.
+  /// Declares an option with a whole number of at least `least`.
   void option(std::string names, std::string value, std::optional<std::uint64_t>& target,
               std::string help, std::uint64_t least = 0);
 
-  /// An option of another tool, or of an earlier time, and the words that point to the right one.
+  /// Declares the name that another tool or an earlier version has for an option. Giving it is
+  /// refused with `instead`, the words that point to the right option.
   void other_name(std::string name, std::string instead);
   const std::map<std::string, std::string>& other_names() const { return other_names_; }
   struct Entry {
-    std::string left;  ///< "-n, --limit N"
+    std::string left;  ///< as in the help: "-n, --limit N"
     std::string help;
     bool operand = false;
-    bool required = false, many = false;  ///< of operands
-    bool after_dashes = false;            ///< an operand that only "--" begins
+    bool required = false, many = false;  ///< operands only
+    bool after_dashes = false;            ///< operands only: must follow "--"
     enum class Takes : std::uint8_t { nothing, value, values, count };
-    Takes takes = Takes::nothing;  ///< of options; values: may be given several times
-    std::uint64_t least = 0;       ///< of a count
+    Takes takes = Takes::nothing;  ///< options only; `values`: may be given several times
+    std::uint64_t least = 0;       ///< for `count`: the least number
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  /// "[OPTIONS] METRIC..."
+  /// For the help: "[OPTIONS] METRIC...".
   std::string usage() const;
 
  private:
@@ -66,20 +67,21 @@ class Syntax {
   std::map<std::string, std::string> other_names_;
 };
 
-/// A subcommand: declared once, run at most once.
+/// A subcommand. `setup` and `run` are called at most once each.
 class Command {
  public:
   virtual ~Command() = default;
 
   virtual std::string_view name() const = 0;
-  /// Other words for the name, as other tools have them.
+  /// Other names of the command, which users know from other tools.
   virtual std::vector<std::string_view> aliases() const { return {}; }
-  /// A few words for the list of commands, in the imperative.
+  /// A few words in the imperative, for the list of commands.
   virtual std::string_view summary() const = 0;
-  /// An explanation with examples, printed under the options by --help.
+  /// An explanation with examples, which --help prints below the options.
   virtual std::string_view lesson() const = 0;
   virtual void setup(Syntax& syntax) = 0;
-  /// Results go to context.out(). Throws flor::Error; returns the exit status otherwise.
+  /// Does the work, and returns the exit status. Results must go to context.out(). Throws
+  /// flor::Error.
   virtual int run(Context& context) = 0;
 };
 

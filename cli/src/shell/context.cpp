@@ -36,7 +36,7 @@ store::Store& Context::store_to_change(store::OpenMode mode) {
 }
 
 void Context::note(std::string_view text) {
-  // Results that were printed before belong in front of the remark.
+  // Results that were written earlier must appear before the remark.
   out_.flush();
   print_remark(text);
 }

@@ -1,4 +1,4 @@
-// Shared by every command: the global options, the store, and where output goes.
+// Gives every command the global options, the store, and the outputs.
 #pragma once
 
 #include "output/color.h"
@@ -28,16 +28,16 @@ class Context {
   bool json() const { return options_.json; }
   Output& out() { return out_; }
   const Style& style() const { return style_; }
-  /// The moment at which the command began, Unix time in microseconds.
+  /// The time at which the command began, in microseconds of Unix time.
   std::int64_t now_us() const { return now_us_; }
 
-  /// The store, opened at its first use. Throws NotFound with the remedy if there is none.
+  /// The store, opened at the first call. Throws NotFound with the remedy if there is none.
   const store::Store& store();
   const store::Catalog& catalog() { return store().catalog(); }
-  /// The same store, opened for the few commands that change it.
+  /// The same store, opened for writing. Few commands need it.
   store::Store& store_to_change(store::OpenMode mode = store::OpenMode::existing);
 
-  /// One line on stderr, for people.
+  /// Prints one line for the user on stderr.
   void note(std::string_view text);
 
  private:

@@ -1,12 +1,12 @@
-// The settings that hold for this call of the command line tool.
+// The settings in force for this call of flor.
 #pragma once
 
 #include "base/settings.h"
 
 namespace flor::cli {
 
-/// The settings last passed to `set_current_settings`; before that, those without flags. Used by
-/// one thread.
+/// The settings that were last passed to `set_current_settings`; until then those of environment
+/// and files, without flags. To be used by one thread only.
 const store::Settings& current_settings();
 void set_current_settings(store::Settings settings);
 

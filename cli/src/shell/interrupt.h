@@ -1,12 +1,12 @@
-// Commands that end in order at Ctrl-C.
+// Lets commands end cleanly after Ctrl-C.
 #pragma once
 
 #include <csignal>
 
 namespace flor::cli {
 
-/// While it lives SIGINT and SIGTERM are only noted, and end what the process waits for (poll,
-/// sleep). One at a time.
+/// During its lifetime SIGINT and SIGTERM do not end the process: `came` reports them, and they
+/// interrupt system calls that wait (poll, sleep). Only one object may exist at a time.
 class Interruptible {
  public:
   Interruptible();
@@ -14,7 +14,7 @@ class Interruptible {
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
 
-  /// Whether one of them came since.
+  /// Whether one of the signals came since the object was made.
   static bool came() noexcept;
 
  private:

@@ -8,7 +8,7 @@
 namespace flor::cli {
 namespace {
 
-/// Text in which nothing means anything to troff.
+/// Escapes a text so that troff prints it as it is.
 std::string plain(std::string_view text) {
   std::string escaped;
   bool line_begins = true;
@@ -44,7 +44,7 @@ std::string page_title(std::string_view name, const std::string& version) {
   return fmt::format(".TH \"{}\" \"1\" \"\" \"flor {}\" \"Flor\"\n", plain(upper), plain(version));
 }
 
-/// Fills paragraphs; text below a line that ends with ':' keeps its lines.
+/// Fills paragraphs; lines below a line that ends with ':' (examples) are kept as they are.
 std::string running_text(std::string_view text) {
   std::string result;
   bool as_it_is = false, between = true;

@@ -1,4 +1,4 @@
-// The manual, made from the help of the commands.
+// Makes the manual pages from the help of the commands.
 #pragma once
 
 #include "shell/pages.h"
@@ -8,7 +8,7 @@
 
 namespace flor::cli {
 
-/// Pages of section 1 as man reads them, by the names of their files: flor.1, flor-list.1, ...
+/// Returns pages of section 1 in man's format, by file name: flor.1, flor-list.1, ...
 std::map<std::string, std::string> manual(const Pages& pages, const std::string& version);
 
 }  // namespace flor::cli

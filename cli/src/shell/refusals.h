@@ -1,5 +1,5 @@
-// Several runs, one after another: a refused one is reported, and does not keep the others from
-// being done.
+// Processes several runs one after another: an error with one run is reported, and the others are
+// still processed.
 #pragma once
 
 #include <flor/store/error.h>
@@ -17,13 +17,13 @@ class Refusals {
  public:
   explicit Refusals(Context& context) : context_(context) {}
 
-  /// Does `work`, for one of `count` runs. Where that throws an Error it prints "WHAT: why" in a
-  /// line and returns the reason; else it returns nothing. Throws the Error where the run is the
-  /// only one, and where a place does not answer for the second run in a row: it would not answer
-  /// for the others either.
+  /// Calls `work`, for one of `count` runs. If it throws an Error, prints "WHAT: why" and returns
+  /// the reason; else returns an empty text. Rethrows the Error if there is only one run, or if an
+  /// object store is unreachable for the second run in a row, since it would be for the others,
+  /// too.
   std::string attempt(std::size_t count, std::string_view what, const std::function<void()>& work);
 
-  /// The status with which to end: that of the first refusal, but damage counts more.
+  /// The exit status for the command: that of the first error, but `damaged` takes precedence.
   ExitStatus status() const { return status_; }
   void add(ExitStatus status);
 

@@ -10,14 +10,14 @@ namespace {
 
 using Takes = Syntax::Entry::Takes;
 
-/// "-n,--limit" as people read it: "-n, --limit".
+/// Option names for the help: "-n,--limit" becomes "-n, --limit".
 std::string spaced(const std::string& names) {
   std::string result;
   for (const char c : names) {
     result += c;
     if (c == ',') result += ' ';
   }
-  // Long names stand below each other.
+  // Indents an option without a letter, so that the long names are aligned.
   return names.starts_with("--") ? "    " + result : result;
 }
 
@@ -31,7 +31,7 @@ void Syntax::operand(std::string name, std::string& target, std::string help, bo
 }
 
 void Syntax::operands(std::string name, std::vector<std::string>& target, std::string help) {
-  std::string one_word = name;  // as newer CLI11 wants it
+  std::string one_word = name;  // one word, as newer versions of CLI11 require
   std::ranges::replace(one_word, ' ', '_');
   app_.add_option(one_word, target);
   operands_ += " " + name + "...";
@@ -59,7 +59,7 @@ void Syntax::option(std::string names, std::string value, std::string& target, s
 
 void Syntax::option(std::string names, std::string value, std::vector<std::string>& target,
                     std::string help) {
-  // One value for each time it is given: an operand may follow.
+  // Takes one value each time the option is given, because an operand may follow.
   app_.add_option(names, target)->type_name(value)->allow_extra_args(false);
   entries_.push_back(
       {.left = spaced(names) + " " + value, .help = std::move(help), .takes = Takes::values});

@@ -26,7 +26,7 @@ struct Option {
   bool given = false;
 };
 
-/// As CLI11 has it.
+/// Whether CLI11 accepts the text as the beginning of an option's name.
 bool begins_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && static_cast<unsigned char>(text.front()) > '!';
 }
@@ -75,7 +75,7 @@ class WordCheck {
     options_.push_back({std::move(form.names), std::move(form.value), entry.takes, entry.least});
   }
 
-  /// Before the command only options of every command are known.
+  /// Finds an option. Before the command, only the global options count.
   Option* find(std::string_view name) {
     for (std::size_t i = command_seen_ ? 0 : own_; i < options_.size(); ++i) {
       const auto& names = options_[i].names;
@@ -87,7 +87,7 @@ class WordCheck {
   std::string flor() const {
     return known_.command.empty() ? "flor" : fmt::format("flor {}", known_.command);
   }
-  /// Keeps the first problem, which is reported.
+  /// Notes a problem; only the first one is reported.
   void wrong(std::string problem) {
     if (problem_.empty()) problem_ = std::move(problem);
   }
@@ -97,7 +97,7 @@ class WordCheck {
     operands_.push_back(word);
   }
 
-  /// `word` as it was written; `name` is its option.
+  /// Reports an unknown option. `word`: as the user wrote it; `name`: the option's name in it.
   void unknown(std::string_view word, const std::string& name) {
     const auto& others = known_.syntax.other_names();
     if (const auto other = others.find(name); command_seen_ && other != others.end()) {
@@ -109,7 +109,7 @@ class WordCheck {
                            [](const std::string& each) { return each.starts_with("--"); });
     }
     const std::string shown(word.substr(0, word.find('=')));
-    // "-limit" is nearer to --limit than to anything else.
+    // The user probably meant a long option: "-limit" for "--limit".
     const bool one_dash = !shown.starts_with("--") && shown.size() > 2;
     std::string hint;
     if (one_dash || shown.starts_with("--")) {
@@ -121,7 +121,7 @@ class WordCheck {
       hint = ": options of a command stand after its name, as in 'flor list --limit 5'";
     }
     if (hint.empty()) hint = fmt::format(": see '{} --help'", flor());
-    // A letter beyond ASCII is more than one byte.
+    // A character beyond ASCII has several bytes, so the whole word is shown instead of one byte.
     const bool whole = one_dash && (meant || static_cast<unsigned char>(name.back()) >= 0x80);
     wrong(fmt::format("{} has no {}{}", before ? "flor" : flor(), printable(whole ? shown : name),
                       hint));
@@ -204,7 +204,7 @@ class WordCheck {
 
   const KnownWords& known_;
   std::vector<Option> options_;
-  std::size_t own_ = 0;  ///< so many are the command's own; those of every command follow
+  std::size_t own_ = 0;  ///< number of the command's own options; the global ones follow
   std::span<const std::string_view> words_;
   std::size_t at_ = 0;
   std::vector<std::string_view> operands_;

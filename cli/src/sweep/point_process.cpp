@@ -30,18 +30,18 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How long a program may take for its last checkpoint.
+/// Time for a program to take its last checkpoint and end; then it is killed.
 constexpr std::chrono::seconds kPointGrace{30};
-/// Between two looks at what the runs of the sweep have logged.
+/// Pause between two looks at what the runs of the sweep have logged.
 constexpr milliseconds kPointLook{500};
-/// Between two looks whether the program has ended, or an earlier one has.
+/// Pause between two checks whether the program, or an earlier recording of the point, has ended.
 constexpr milliseconds kPointTry{50};
-/// For programs of an earlier recording: they may take as long as each may to end.
+/// Time to wait for an earlier recording of the same point to end.
 constexpr std::chrono::seconds kPointPatience{600};
 
-/// Asks a program: a second SIGTERM would end it at once, without its checkpoint, and where a job
-/// of Slurm is cancelled each process of it gets the first from Slurm. Flor takes this one
-/// likewise, and however often it comes.
+/// The signal that asks a program to end. Not SIGTERM: a second SIGTERM ends a program at once,
+/// without a checkpoint, and when a Slurm job is cancelled, Slurm sends the first one to every
+/// process. A program with Flor takes SIGUSR1 like a first SIGTERM, however often it comes.
 constexpr int kAskToEnd = SIGUSR1;
 
 std::string last_words_in(const std::filesystem::path& log) {
@@ -78,7 +78,7 @@ class PointRecorder {
     const bool resumes = state.run.has_value();
     int status = execute(
         *lock, resumes ? plan_.continuing(point_, state.run->key) : plan_.beginning(point_));
-    // The program does not come to where the run was interrupted: another run may.
+    // The program did not reach the state in which the run was interrupted, so a new run is begun.
     if (resumes && status == static_cast<int>(ExitStatus::differs) && !asked_) {
       status = execute(*lock, plan_.beginning(point_));
     }
@@ -115,7 +115,8 @@ class PointRecorder {
     return report;
   }
 
-  /// Nothing if this process is to end first. Throws Busy where none is about to release it.
+  /// Waits until no other process records the point, and locks it. Returns nullopt if this process
+  /// must end first. Throws Busy if the other process does not end.
   std::optional<SweepLock> await_lock() {
     const auto until = Clock::now() + kPointPatience;
     for (;;) {
@@ -162,7 +163,7 @@ class PointRecorder {
     if (!order_.stop || Clock::now() < next_look_) return;
     next_look_ = Clock::now() + kPointLook;
     if (!is_poor_now()) return;
-    // Said first: a process that is killed between the two leaves a run that is done.
+    // The tag is set first: if this process is killed in between, the run counts as done.
     store::change_tags(*store_, run_->id, std::vector<std::string>{kStoppedTag}, {});
     ask_to_end(child);
   }
@@ -173,7 +174,7 @@ class PointRecorder {
     asked_ = true;
   }
 
-  /// Looks only when the run has an epoch more.
+  /// Whether the run is poor. Judges only if the run has made an epoch since the last call.
   bool is_poor_now() {
     store_->catalog().follow();
     if (!run_) {
@@ -193,7 +194,7 @@ class PointRecorder {
       if (!state.run || state.run->id == run_->id) continue;
       others.push_back(course_of(*store_, *state.run, rule.goal.metric));
     }
-    // Several epochs may have passed since the last look.
+    // Several epochs may have ended since the last call.
     for (; judged_ < own.size(); ++judged_) {
       const MetricCourse until(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(judged_) + 1);
       if (is_poor(others, until, rule.goal.order, rule.after)) return true;
@@ -206,14 +207,14 @@ class PointRecorder {
   SweepPlan plan_;
   std::size_t point_;
   PointOrder order_;
-  std::optional<store::Run> run_;  // of the program that runs, as it was when last looked at
-  std::size_t judged_ = 0;         // epochs of it
-  bool asked_ = false;             // the program was asked to end
+  std::optional<store::Run> run_;  // the run that the program records, as last read
+  std::size_t judged_ = 0;         // number of its epochs that were judged
+  bool asked_ = false;             // whether the program was asked to end
   Clock::time_point deadline_, next_look_;
 };
 
-/// Out of the group that is killed with the worker, so that the program can be asked to end
-/// instead.
+/// Leaves the process group that is killed with the worker, so that this process survives its
+/// parent long enough to ask the program to end.
 void outlive_parent() {
   const pid_t parent = ::getppid();
   ::setpgid(0, 0);
@@ -269,7 +270,8 @@ PointReport PointReport::decode(const std::string& text) {
 
 int run_point(const std::vector<std::string>& words) {
   try {
-    StopSignals early({SIGINT, SIGTERM, SIGHUP, kAskToEnd});  // pending until they are looked at
+    StopSignals early({SIGINT, SIGTERM, SIGHUP, kAskToEnd});  // signals stay pending until they are
+                                                              // read
     outlive_parent();
     PointRecorder recorder(words.at(0), words.at(1), std::stoul(words.at(2)));
     fmt::print("{}\n", recorder.record().encode());

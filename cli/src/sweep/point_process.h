@@ -1,4 +1,4 @@
-// The process that records one point of a sweep, on whatever machine.
+// The process that records one point of a sweep, on this or another machine.
 #pragma once
 
 #include "sweep/poor_runs.h"
@@ -13,40 +13,41 @@
 
 namespace flor::cli {
 
-/// When a recording is ended early.
+/// The rule by which a recording is ended early.
 struct StopRule {
   Goal goal;
-  std::size_t after = 1;  ///< epochs that each run gets
+  std::size_t after = 1;  ///< epochs that each run may make in any case
 };
 
-/// The wishes of a sweep for the process, besides the point.
+/// The orders of a sweep to the process, besides the point.
 struct PointOrder {
-  int threads = 0;  ///< OMP_NUM_THREADS of the program; 0: as it is
+  int threads = 0;  ///< OMP_NUM_THREADS for the program; 0: unchanged
   std::optional<StopRule> stop;
 
   std::string encode() const;
-  /// Throws Error for other text.
+  /// Throws Error if the text is no encoded order.
   static PointOrder decode(const std::string& text);
 };
 
-/// Said by the process at its end: the last line of its output.
+/// The report of the process: the last line of its output.
 struct PointReport {
-  std::string run = {};    ///< key; empty: none was begun
-  bool hopeless = false;   ///< the program ended by itself, and began no run
-  bool done = false;       ///< it has finished, or was ended early
+  std::string run = {};    ///< key of the run; empty: no run was begun
+  bool hopeless = false;   ///< the program ended by itself without beginning a run, so trying again
+                           ///< is useless
+  bool done = false;       ///< the run has finished, or was ended early
   std::string state = {};  ///< "finished", "stopped early", "failed", ...
   std::int64_t epochs = 0;
-  std::string words = {};  ///< the last line that the program wrote, where it is not done
+  std::string words = {};  ///< the last line that the program wrote, if it is not done
 
   std::string encode() const;
-  /// Throws Error for other text.
+  /// Throws Error if the text is no encoded report.
   static PointReport decode(const std::string& text);
 };
 
-/// `flor __point HOME SWEEP N`: waits until no other process records the point, and records it:
-/// continues its run where there is one, unless that is done. The order is in FLOR_ARGUMENTS. When
-/// its parent dies, for whatever reason, it asks the program to take a checkpoint and to end.
-/// Returns the exit status.
+/// `flor __point HOME SWEEP N`: records point N of a sweep, when no other process is recording it.
+/// Continues the point's run if there is one, unless that is done. Reads its order from
+/// FLOR_ARGUMENTS. When its parent dies, for whatever reason, it asks the program to take a
+/// checkpoint and to end. Returns the exit status.
 int run_point(const std::vector<std::string>& words);
 
 }  // namespace flor::cli

@@ -17,17 +17,17 @@
 namespace flor::cli {
 namespace {
 
-/// The most numbers that a whole range in a list stands for.
+/// Most numbers that a range in a list may stand for.
 constexpr double kMostNumbers = 10'000;
 
-/// A text of a list, and whether it stood in quotes: then it is no range, whatever it looks like.
+/// A value of a list, and whether it was quoted: then it is never read as a range.
 struct Text {
   std::string text;
   bool quoted = false;
 };
 
-/// Splits at commas outside of double quotes; a quote is doubled within them. Nothing if a quote is
-/// not closed, or something follows it.
+/// Splits at commas outside of double quotes; inside, "" stands for one quote. Returns nullopt if a
+/// quote is not closed or something follows the closing one.
 std::optional<std::vector<Text>> split_values(std::string_view list) {
   std::vector<Text> texts;
   for (;;) {
@@ -67,7 +67,7 @@ bool is_whole(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-/// Nothing for a text that is no range, such as "../data".
+/// Parses a range; nullopt if the text is none, such as "../data".
 std::optional<NumberRange> parse_range(std::string_view word, std::string_view text) {
   constexpr std::string_view kLog = ":log";
   const bool logarithmic = text.ends_with(kLog);
@@ -85,7 +85,7 @@ std::optional<NumberRange> parse_range(std::string_view word, std::string_view t
   return NumberRange{*least, *most, is_whole(left) && is_whole(right), logarithmic};
 }
 
-/// The numbers of a whole range.
+/// All numbers of a range with whole ends.
 std::vector<std::string> numbers_of(std::string_view name, const NumberRange& range) {
   if (!range.whole || range.logarithmic || range.most - range.least >= kMostNumbers) {
     throw UsageError(fmt::format(
@@ -152,10 +152,12 @@ void append(SweepPoint& point, const SweepPoint& more) {
   }
 }
 
-/// In [0, 1), the same everywhere, unlike the distributions of the standard library.
+/// A random number in [0, 1). The result is the same on all platforms, unlike that of
+/// std::uniform_real_distribution.
 double uniform(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11) * 0x1p-53; }
 
-/// Six digits, which no difference between mathematical libraries reaches.
+/// A number of the range as text. It has six digits, so that differences between mathematical
+/// libraries do not show.
 std::string drawn(const NumberRange& range, std::mt19937_64& engine) {
   const double part = uniform(engine);
   const double least = range.least, most = range.most + (range.whole ? 1 : 0);
@@ -274,7 +276,7 @@ std::vector<SweepPoint> draw_points(const std::vector<SweepAxis>& axes, std::siz
   if (count > kMostPoints) {
     throw UsageError(fmt::format("--random {}: at most {} points", count, kMostPoints));
   }
-  /// Draws in a row that find nothing new: then there is most likely nothing.
+  /// After so many draws in a row without a new point there are most likely no others.
   constexpr int kInVain = 10'000;
   std::mt19937_64 engine(seed);
   std::vector<SweepPoint> points;

@@ -13,7 +13,7 @@
 namespace flor::cli {
 namespace {
 
-/// Nothing where no value is a number.
+/// The mean of the first `epochs` values; nullopt if none of them is a number.
 std::optional<double> mean_until(const MetricCourse& course, std::size_t epochs) {
   double sum = 0;
   std::size_t count = 0;

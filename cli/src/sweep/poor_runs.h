@@ -1,4 +1,4 @@
-// Which recordings of a sweep are not worth going on with. Pure: it knows numbers, not processes.
+// Decides which recordings of a sweep are not worth continuing. Pure: it works on numbers alone.
 #pragma once
 
 #include <flor/store/ranking.h>
@@ -11,26 +11,27 @@
 
 namespace flor::cli {
 
-/// A metric and which of its values are good: "loss:min".
+/// A metric, and whether small or large values of it are good: "loss:min".
 struct Goal {
   std::string metric;
   store::ScoreOrder order = store::ScoreOrder::min;
 
-  /// Throws UsageError for text without ":min" or ":max". `option`: that has the text.
+  /// Throws UsageError if `text` does not end in ":min" or ":max". `option`: the option that has
+  /// the text.
   static Goal parse(std::string_view option, std::string_view text);
   std::string text() const;
 };
 
-/// The value of a metric after each complete epoch of a run; NaN where there is none.
+/// The value of a metric after each complete epoch of a run; NaN if an epoch has none.
 using MetricCourse = std::vector<double>;
 
-/// Others that have come as far are needed to judge a run.
+/// A run is judged only if at least this many other runs have made as many epochs.
 inline constexpr std::size_t kLeastOthers = 3;
 
-/// The median rule: a run is poor if its best value until now is worse than the median of the means
-/// that the others had of their values until that epoch. Not before `after` epochs, and not where
-/// less than `kLeastOthers` have come as far. A run without any number is poor where others have
-/// some.
+/// The median stopping rule: a run is poor if its best value so far is worse than the median, over
+/// the other runs, of the mean of their values up to the same epoch. Never before `after` epochs,
+/// and only if at least `kLeastOthers` runs have come as far. A run without any number is poor if
+/// the others have numbers.
 bool is_poor(std::span<const MetricCourse> others, const MetricCourse& own, store::ScoreOrder order,
              std::size_t after);
 

@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// For programs that were asked to end: a moment more than their own processes give them.
+/// Time for programs that were asked to end: a little more than their own processes allow them.
 constexpr std::chrono::seconds kEnding{35};
 
 SweepLock lock_sweep(const store::Store& store, const SweepPlan& plan) {
@@ -41,8 +41,8 @@ std::vector<std::size_t> open_points(const store::Store& store, const SweepPlan&
   return open;
 }
 
-/// The workers are those of `flor watch`: their "evaluator" is the process of a point, here and on
-/// each machine the flor that they are themselves.
+/// The workers of the sweep are those of `flor watch`. Their "evaluator" is the process that
+/// records a point (`flor __point`); on other machines it is the flor that runs the worker itself.
 std::unique_ptr<EvaluationGroup> workers_for(const store::Store& store, const SweepPlan& plan,
                                              const EngineWish& engine, const SweepWish& wish,
                                              const std::filesystem::path& logs,
@@ -60,7 +60,7 @@ std::unique_ptr<EvaluationGroup> workers_for(const store::Store& store, const Sw
                       .directory = sweep_directory(store, plan.name) / "seats",
                       .logs = logs};
   cluster.silence = milliseconds(std::llround(cluster_patience() * 1000));
-  // Left by a sweep that was killed.
+  // left by a sweep that was killed
   std::error_code error;
   cancel_left_jobs(cluster.directory, cluster.name);
   std::filesystem::remove_all(cluster.directory, error);
@@ -145,7 +145,7 @@ void SweepCoordinator::take(const Verdict& verdict) {
   const auto point = static_cast<std::size_t>(verdict.job.lease.job);
   std::error_code error;
   std::filesystem::remove(job_log(logs_, verdict.job.lease), error);
-  PointReport report{.words = verdict.text};  // the process was killed
+  PointReport report{.words = verdict.text};  // if the process was killed
   if (verdict.good) report = PointReport::decode(verdict.text);
   const std::string what = point_text(plan_.points[point]);
   if (report.done) {
@@ -169,7 +169,8 @@ void SweepCoordinator::take(const Verdict& verdict) {
                                         printable(point_log(store_, plan_, point).string()))));
 }
 
-/// Points that differ in nothing else would be the same training.
+/// Warns about arguments that the program did not read: points that differ only in these are the
+/// same training.
 void SweepCoordinator::warn_of_unread(std::size_t point, const std::string& run) {
   store_.catalog().follow();
   const auto recorded = store_.catalog().arguments(store_.catalog().resolve(run).id);
@@ -181,7 +182,8 @@ void SweepCoordinator::warn_of_unread(std::size_t point, const std::string& run)
   }
 }
 
-/// The workers are gone at once; the programs are asked to end by the processes of their points.
+/// Ends everything after an interruption. The workers are killed; the process of each point then
+/// asks its program to end.
 void SweepCoordinator::end_all() {
   note_("interrupted: what is being recorded takes a checkpoint, and ends");
   group_->stop();

@@ -1,5 +1,5 @@
-// Records the points of a sweep in several processes, here or on other machines: hands them out,
-// and begins again those that ended before their end.
+// Records the points of a sweep in several processes, on this or other machines: hands out the
+// points, and restarts recordings that ended early.
 #pragma once
 
 #include "process/stop_signals.h"
@@ -27,24 +27,25 @@ struct EngineWish;
 
 struct SweepWish {
   std::size_t workers = 1;
-  std::vector<std::string> gpus;  ///< dealt to the workers in turn
+  std::vector<std::string> gpus;  ///< assigned to the workers in turn
   PointOrder order;
-  std::uint64_t retries = 3;  ///< ends of a recording in a row that did not get further
+  std::uint64_t retries = 3;  ///< so many failures in a row without a further epoch are tolerated
 };
 
-/// Which point is recorded next, and which is given up. Pure.
+/// Decides which point is recorded next, and which is given up. Pure.
 class PointQueue {
  public:
-  /// `open`: the points that are not done, in their order.
+  /// `open`: indices of the points that are not done, in order.
   PointQueue(std::vector<std::size_t> open, std::uint64_t retries)
       : waiting_(open.begin(), open.end()), retries_(retries) {}
 
-  /// The point to begin or to go on with; nothing if all that is left is being recorded.
+  /// The point to begin or to continue; nullopt if all remaining points are being recorded.
   std::optional<std::size_t> next();
-  /// The point is not to be recorded any more.
+  /// Marks a point as not to be recorded any more.
   void done(std::size_t point) { running_.erase(point); }
-  /// The recording ended before its end, after `epochs` in all: the point waits again, behind all
-  /// others, unless it has not got further `retries` + 1 times in a row. False: it is given up.
+  /// Reports that a recording ended early, with `epochs` in all: the point is queued again after
+  /// all others. Returns false if the point is given up, because its recordings made no further
+  /// epoch `retries` + 1 times in a row.
   bool ended_early(std::size_t point, std::int64_t epochs);
 
   bool is_empty() const { return waiting_.empty() && running_.empty(); }
@@ -52,7 +53,7 @@ class PointQueue {
 
  private:
   struct Tries {
-    std::int64_t epochs = 0;  // the most until now
+    std::int64_t epochs = 0;  // most epochs so far
     std::uint64_t in_vain = 0;
   };
   std::deque<std::size_t> waiting_;
@@ -61,17 +62,19 @@ class PointQueue {
   std::uint64_t retries_;
 };
 
-/// Not thread-safe.
+/// Runs a sweep. Not thread-safe.
 class SweepCoordinator {
  public:
   using Note = std::function<void(const std::string&)>;
 
-  /// `plan` must be written, and outlive it. Throws Busy if another process runs the sweep.
+  /// `plan` must be written already, and outlive this object. Throws Busy if another process runs
+  /// the sweep.
   SweepCoordinator(const store::Store& store, const SweepPlan& plan, const EngineWish& engine,
                    SweepWish wish, Note note);
 
-  /// Returns when all points are done or given up, or when it was interrupted: then the programs
-  /// were asked to end, and have. Throws Error if there are no workers, and will be none.
+  /// Returns when all points are done or given up, or when the user interrupted it; then it has
+  /// asked the programs to end, and they have. Throws Error if there are no workers, and never will
+  /// be.
   void run();
 
   bool has_work() const { return !queue_.is_empty(); }
@@ -89,14 +92,14 @@ class SweepCoordinator {
   const SweepPlan& plan_;
   SweepWish wish_;
   Note note_;
-  StopSignals signals_;  // before any thread is started
+  StopSignals signals_;  // before any thread is started, so that all threads block them
   SweepLock lock_;
   PointQueue queue_;
   std::size_t done_;
   std::unique_ptr<EvaluationGroup> group_;
   std::filesystem::path logs_;
   std::int64_t given_ = 0;
-  std::set<std::string> unread_;  // arguments of which it was said
+  std::set<std::string> unread_;  // arguments that the user was told a program did not read
   bool interrupted_ = false;
 };
 

@@ -85,7 +85,8 @@ SweepPlan plan_of(const Json& text) {
   return plan;
 }
 
-/// Only files that no other user can have written are executed.
+/// Throws Error unless only this user can have written the file or directory: the plan's program is
+/// executed.
 void require_own(const fs::path& path, bool directory) {
   struct stat facts {};
   const bool there = ::lstat(path.c_str(), &facts) == 0;
@@ -97,8 +98,8 @@ void require_own(const fs::path& path, bool directory) {
       printable(path.string())));
 }
 
-/// Takes the flags out of the program's words that say how its recording begins; leaves the place
-/// of --kwargs between `before` and `after`.
+/// Sorts the words of the program: takes out the flags that say how its recording begins, and puts
+/// the words before and after --kwargs into `before` and `after`.
 class WordSorter {
  public:
   explicit WordSorter(const std::vector<std::string>& words) : words_(words) {}
@@ -107,7 +108,7 @@ class WordSorter {
     plan.before.push_back(words_.front());
     for (at_ = 1; at_ < words_.size(); ++at_) {
       const std::string& word = words_[at_];
-      if (word == "--") break;  // the rest is the program's own
+      if (word == "--") break;  // the remaining words are the program's own
       const std::string flag = detail::canonical_flag(word.substr(0, word.find('=')));
       if (flag == "--flor") {
         plan.experiment = value(false);
@@ -133,7 +134,7 @@ class WordSorter {
   }
 
  private:
-  /// The value of the flag at `at_`, also if it is the next word.
+  /// The value of the flag at `at_`: after '=', or the next word.
   std::string value(bool needed) {
     const std::string& word = words_[at_];
     if (const std::size_t equals = word.find('='); equals != word.npos) {
@@ -164,7 +165,7 @@ class WordSorter {
   bool has_kwargs_ = false;
 };
 
-/// "train" for ./train, and for python3 train.py.
+/// The experiment's name if the user gives none: "train" for ./train and for python3 train.py.
 std::string usual_experiment(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word.ends_with(".py")) return fs::path(word).stem().string();
@@ -181,7 +182,7 @@ void require_program(const std::string& program, const fs::path& directory) {
   throw NotFound(fmt::format("{} is no program that can be executed", printable(program)));
 }
 
-/// The plan keeps the words as they are.
+/// Throws UsageError if a word is a secret, because the plan stores the words as they are.
 void refuse_secrets(const std::vector<std::string>& words) {
   if (store::RecordedCommand(words).masked_words().empty()) return;
   throw UsageError(

@@ -16,7 +16,7 @@ namespace {
 
 using Arguments = std::map<std::string, std::string>;
 
-/// As the record of a run has them: without secrets.
+/// The point's arguments as a run's record has them: with secrets masked.
 Arguments recorded_arguments(const SweepPoint& point) {
   Arguments arguments;
   for (const auto& [name, value] : point) arguments[name] = store::masked_value(name, value);
@@ -43,7 +43,7 @@ std::vector<PointState> point_states(const store::Store& store, const SweepPlan&
     points.emplace(recorded_arguments(plan.points[i]), i);
   }
   std::vector<PointState> states(plan.points.size());
-  // The newest first.
+  // Newest first.
   for (store::Run& run :
        catalog.runs(plan.experiment, SIZE_MAX, store::RunDetail::all, store::RunRanks::first)) {
     const auto fact = run.start.environment.find(detail::kSweepFact);

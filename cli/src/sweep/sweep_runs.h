@@ -1,4 +1,4 @@
-// The runs of the points of a sweep, as the records have them.
+// Finds the runs of a sweep's points in the catalog.
 #pragma once
 
 #include "sweep/poor_runs.h"
@@ -13,24 +13,25 @@
 
 namespace flor::cli {
 
-/// The tag of a run that was ended since it was poor.
+/// The tag of a run that was ended early because it was poor.
 inline constexpr const char* kStoppedTag = "stopped-early";
 
 struct PointState {
-  /// The run that counts: one that came to its end, else the latest. Nothing: none was begun.
+  /// The run that represents the point: one that has finished, else the latest; nullopt: none was
+  /// begun.
   std::optional<store::Run> run = {};
-  bool stopped = false;  ///< it was ended early, and is not to go on
+  bool stopped = false;  ///< whether it was ended early and must not be continued
 
   bool is_done() const { return run && (stopped || run->state == store::RunState::finished); }
-  /// "finished", "stopped early", "open" without a run, ...
+  /// "finished", "stopped early", ...; "open" if there is no run.
   std::string text() const;
 };
 
-/// The states of all points, in their order. A run belongs to a point if it was recorded here, for
-/// the sweep of this name, in the experiment of the plan, with the arguments of the point.
+/// The states of all points, in order. A run belongs to a point if it was recorded on this machine
+/// for the sweep of this name, in the plan's experiment, with the point's arguments.
 std::vector<PointState> point_states(const store::Store& store, const SweepPlan& plan);
 
-/// The last number of the metric in each complete epoch of the run.
+/// The last number that the run logged for the metric in each complete epoch.
 MetricCourse course_of(const store::Store& store, const store::Run& run, std::string_view metric);
 
 }  // namespace flor::cli

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kUsualMetrics = 3;
 
-/// A point with what its row shows.
+/// A row of the table.
 struct Row {
   std::size_t point = 0;
   std::vector<Field> metrics;
@@ -70,7 +70,7 @@ std::vector<Row> rows_of(const store::Catalog& catalog, const std::vector<PointS
   return rows;
 }
 
-/// Places in a point of the arguments that not all points have alike; of all, if there are none.
+/// Indices of the arguments that differ among the points; of all arguments if none differs.
 std::vector<std::size_t> differing_arguments(const SweepPlan& plan) {
   std::vector<std::size_t> places(plan.points.front().size());
   std::iota(places.begin(), places.end(), 0);
@@ -84,7 +84,7 @@ std::vector<std::size_t> differing_arguments(const SweepPlan& plan) {
   return differing.empty() ? places : differing;
 }
 
-/// Points of JSON lines may have different arguments.
+/// The value of an argument; null if the point does not have it, as with points from JSON lines.
 const std::string* value_of(const SweepPoint& point, const std::string& name) {
   const auto found = std::ranges::find(point, name, &SweepPoint::value_type::first);
   return found == point.end() ? nullptr : &found->second;
@@ -201,7 +201,7 @@ ExitStatus print_sweeps(Context& context, const store::Store& store) {
     std::optional<SweepPlan> plan;
     try {
       plan = read_plan(store, name);
-    } catch (const Error& error) {  // the others are shown all the same
+    } catch (const Error& error) {  // the other sweeps are still shown
       context.note(error.what());
       status = error.status();
     }

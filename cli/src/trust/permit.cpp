@@ -17,14 +17,14 @@
 namespace flor::cli {
 namespace {
 
-/// The columns of a command that a refusal shows: it is one line.
+/// The width to which a refusal, which is one line, shortens the command.
 constexpr std::size_t kRefusalWidth = 120;
 
-/// A word as a user types it, safe to print.
+/// A word quoted as a user would type it, safe to print.
 std::string as_typed(std::string_view word) { return printable(shell_word(word)); }
 
-/// The program to execute, and its arguments; also the name by which it is called, if the first
-/// word is not the program.
+/// The recorded command: the program or interpreter with its arguments, and the name by which it
+/// was called if that differs.
 std::string command_text(const store::Run& run) {
   const std::string interpreter = detail::interpreter_of(run);
   std::string text = as_typed(interpreter.empty() ? run.start.program : interpreter);
@@ -40,7 +40,7 @@ std::string command_text(const store::Run& run) {
   return text;
 }
 
-/// All facts that decide what is executed or built, in one text.
+/// All facts that decide what is executed or built, as one text.
 std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   const auto build = catalog.build(run.id);
   const store::NewRun& start = run.start;
@@ -54,7 +54,7 @@ std::string facts_text(const store::Catalog& catalog, const store::Run& run) {
   return text;
 }
 
-/// Whether a run recorded here has the very same program, command, directory, version and recipe.
+/// Whether a run recorded here has the same program, command, directory, version and recipe.
 bool is_same_as_here(const store::Catalog& catalog, const store::Run& run) {
   if (run.start.program_digest.empty()) return false;
   const std::string facts = facts_text(catalog, run);

@@ -1,6 +1,6 @@
-// Permission to execute what a run recorded. A run from elsewhere does what its writer wants:
-// neither its program, nor its command, recipe, directory or environment is used in anything that
-// is executed without the user's consent. docs/security.md has the rules.
+// Permission to execute what a run recorded. A run from another machine may have been written by
+// anyone, so its program, command, recipe, directory and environment are used in nothing that is
+// executed without the user's consent. docs/security.md has the rules.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -13,22 +13,21 @@ namespace flor::cli {
 
 class Context;
 
-/// Proof that a program may be executed, or a version built, with the reason. A Launch, which
-/// starts a program, and a BuildPlan, which builds one, cannot be made without it, and only a Gate
-/// makes it.
+/// Proof that a program may be executed, or a version built, with the reason. Launch (starts a
+/// program) and BuildPlan (builds one) require a Permit, and only a Gate makes one.
 class Permit {
  public:
   enum class Reason {
-    recorded_here,  ///< the run was recorded in this home
-    same_as_here,   ///< a run recorded here has the same facts, word for word
-    named,          ///< the user wrote the program into the command line
-    trusted,        ///< --trust
-    confirmed,      ///< the user was shown the command on the terminal, and said yes
-    ordered,        ///< for a seat: its replay has a permit
+    recorded_here,  ///< the run was recorded in this store
+    same_as_here,   ///< a run recorded here has exactly the same facts
+    named,          ///< the user wrote the program on the command line
+    trusted,        ///< the user gave --trust
+    confirmed,      ///< the user saw the command on the terminal and agreed
+    ordered,        ///< for a seat, whose replay already has a permit
   };
   Reason reason() const { return reason_; }
-  /// Whether the run's facts are this machine's own, so that its paths and tools are those of this
-  /// machine.
+  /// Whether the run's facts are known to be of this machine, so that its paths and tools exist
+  /// here.
   bool is_ours() const {
     return reason_ == Reason::recorded_here || reason_ == Reason::same_as_here;
   }
@@ -39,23 +38,23 @@ class Permit {
   Reason reason_;
 };
 
-/// Examines each run whose program is to be executed or built.
+/// Decides for each run whether its program may be executed or built.
 class Gate {
  public:
-  /// The reason of the request: it decides which command a refusal suggests.
+  /// The purpose of the permit: it decides which command a refusal suggests.
   enum class Use { replay, build };
 
-  /// `trust`: --trust was given.
+  /// `trust`: whether the user gave --trust.
   Gate(Context& context, Use use, bool trust) : context_(context), use_(use), trust_(trust) {}
 
-  /// On a terminal, shows the command of a run from elsewhere and asks the user, once for all runs
-  /// with the same facts. Throws UsageError, with what to type, if there is no terminal, and Error
-  /// if the user says no.
+  /// Permits a run that was recorded here. For another run, shows its command on the terminal and
+  /// asks the user, once for all runs with the same facts. Throws UsageError, with what to type, if
+  /// there is no terminal, and Error if the user says no.
   Permit pass(const store::Run& run);
 
-  /// For a program that the user wrote into the command line.
+  /// The permit for a program that the user wrote on the command line.
   static Permit named() { return Permit(Permit::Reason::named); }
-  /// For the file of a session, which only this user can write.
+  /// The permit for work from the file of a session, which only this user can write.
   static Permit ordered() { return Permit(Permit::Reason::ordered); }
 
  private:
@@ -68,11 +67,11 @@ class Gate {
   std::set<std::string> confirmed_;  ///< the facts that the user confirmed
 };
 
-/// Throws NotFound for a run that names no program: there is nothing to execute.
+/// Throws NotFound if the run names no program to execute.
 void require_program(const store::Run& run);
 
-/// "fetched from s3://flor/runs 3 days ago", "imported from model.safetensors 2 min ago", "recorded
-/// here"; safe to print.
+/// Where the run came from, safe to print: "fetched from s3://flor/runs 3 days ago", "imported from
+/// model.safetensors 2 min ago", "recorded here".
 std::string origin_text(const store::RunOrigin& origin, std::int64_t now_us);
 
 }  // namespace flor::cli

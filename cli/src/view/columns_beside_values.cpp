@@ -15,7 +15,7 @@
 namespace flor::cli {
 namespace {
 
-/// The argument that a column shows of this run; null where it shows something else.
+/// The argument that this column shows for the run; null if it shows something else.
 const store::Argument* argument_in(const ListedRun& facts, std::string_view name) {
   constexpr std::string_view kArgument = "arg:";
   const bool is_named = name.starts_with(kArgument);

@@ -1,4 +1,4 @@
-// Facts of each run beside its values: the columns of -c where a command prints values.
+// Columns with facts of each run, for commands that print values (option -c).
 #pragma once
 
 #include "output/json.h"
@@ -14,30 +14,30 @@
 
 namespace flor::cli {
 
-/// The names in "A,B"; empty ones are left out.
+/// Splits "A,B" at commas; empty names are left out.
 std::vector<std::string> split_columns(std::string_view text);
-/// In -c stands for the arguments that differ among the runs.
+/// A word of -c that stands for all arguments that differ among the runs.
 inline constexpr std::string_view kDifferingArguments = "arguments";
 
-/// Columns of `flor list` for runs that were chosen, each run's read once.
+/// Columns of `flor list` for chosen runs. Each run's facts are read once.
 class ColumnsBesideValues {
  public:
   struct Cell {
-    std::string shown;  ///< empty: the run has no such thing
-    std::string exact;  ///< with every digit; a time as RFC 3339
-    Json json;          ///< with its own type; null for nothing
+    std::string shown;  ///< empty: the run has nothing in this column
+    std::string exact;  ///< with all digits; a time in RFC 3339
+    Json json;          ///< with the value's own type; null if the run has none
   };
 
-  /// None.
+  /// No columns.
   ColumnsBesideValues() = default;
-  /// `text`: "lr,tag". Throws NotFound for a name that none of the runs has.
+  /// `text`: names such as "lr,tag". Throws NotFound for a name that none of the runs has.
   ColumnsBesideValues(const store::Catalog& catalog, std::span<const store::Run> runs,
                       std::string_view text, std::int64_t now_us);
 
   const std::vector<std::string>& titles() const { return titles_; }
-  /// One for each title.
+  /// The run's cells, one for each title.
   const std::vector<Cell>& of(std::int64_t run) const;
-  /// {"lr": 0.1, "tag": null}
+  /// The run's cells as an object: {"lr": 0.1, "tag": null}
   Json json_of(std::int64_t run) const;
 
  private:

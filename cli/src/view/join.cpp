@@ -1,4 +1,4 @@
-// Values of several metrics in one table.
+// Joins values of several metrics into one table.
 #include "view/join.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool lies_in(std::string_view inner, std::string_view outer) {
   return inner.size() > outer.size() && inner.starts_with(outer) && inner[outer.size()] == '/';
 }
 
-/// The first `count` of the comma-separated indices.
+/// The first `count` of the comma-separated indices in `inner`.
 std::string_view first_indices(std::string_view inner, std::size_t count) {
   if (count == 0) return {};
   std::size_t end = 0;
@@ -35,7 +35,7 @@ std::string_view first_indices(std::string_view inner, std::size_t count) {
   return inner.substr(0, end);
 }
 
-/// Compares "4,0" and "10" as numbers, index by index.
+/// Compares lists of indices such as "4,0" and "10" number by number.
 int compare_indices(std::string_view a, std::string_view b) {
   while (a != b) {
     if (a.empty() || b.empty()) return a.empty() ? -1 : 1;
@@ -77,7 +77,7 @@ struct PlaceHash {
   }
 };
 
-/// The paths of all loops: deeper loops first, then in the order of first occurrence.
+/// The paths of all loops in the values: deeper loops first, then in the order of first occurrence.
 class Paths {
  public:
   Paths(std::span<const std::string> names, std::span<const Value> values)
@@ -100,11 +100,11 @@ class Paths {
 
   std::vector<Item> take_items() { return std::move(items_); }
   std::size_t depth(std::size_t path) const { return depth_of(paths_[path]); }
-  /// The path whose values of `column` belong to the rows of `path` too, or kNone.
+  /// The outer path whose values of `column` are repeated in the rows of `path`, or kNone.
   std::size_t source(std::size_t path, std::size_t column) const {
     return sources_[path * columns_ + column];
   }
-  /// Whether the path is the source of any other.
+  /// Whether values of this path are repeated in the rows of another path.
   bool is_source(std::size_t path) const { return std::ranges::count(sources_, path) > 0; }
   bool holds(std::size_t path, std::size_t column) const {
     return holds_[path * columns_ + column];
@@ -126,13 +126,14 @@ class Paths {
     for (Item& item : items_) item.path = rank[item.path];
   }
 
-  /// The innermost loop around `path` in which the metric was logged, unless it was in `path`.
+  /// Sets, for each path and metric, the innermost loop around the path that logged the metric,
+  /// unless the path itself did.
   void find_sources() {
     sources_.assign(paths_.size() * columns_, kNone);
     for (std::size_t path = 0; path < paths_.size(); ++path) {
       for (std::size_t column = 0; column < columns_; ++column) {
         if (holds(path, column)) continue;
-        // Paths are sorted, deepest first: so the first that fits is the innermost.
+        // Paths are sorted deepest first, so the first match is the innermost.
         for (std::size_t outer = path + 1; outer < paths_.size(); ++outer) {
           if (!holds(outer, column) || !lies_in(paths_[path], paths_[outer])) continue;
           sources_[path * columns_ + column] = outer;
@@ -145,8 +146,8 @@ class Paths {
   std::size_t columns_;
   std::vector<std::string_view> paths_;
   std::vector<Item> items_;
-  std::vector<bool> holds_;           // one for each path and column
-  std::vector<std::size_t> sources_;  // likewise
+  std::vector<bool> holds_;           // whether a path has values of a column; index as in sources_
+  std::vector<std::size_t> sources_;  // see `source`; index: path * columns_ + column
 };
 
 bool before(const Item& a, const Item& b) {
@@ -161,7 +162,8 @@ bool same_place(const Item& a, const Item& b) {
   return a.path == b.path && a.value->place == b.value->place;
 }
 
-/// Builds the rows of a Join in three passes: gather, spread, drop.
+/// Builds the rows of a Join in three steps: gather, spread, and dropping rows that are repeated
+/// elsewhere.
 class Joiner {
  public:
   Joiner(std::span<const std::string> names, std::span<const Value> values)
@@ -183,13 +185,13 @@ class Joiner {
   Paths paths_;
   std::vector<Join::Row> rows_;
   std::vector<std::size_t> path_of_;   // for each row
-  std::vector<std::size_t> last_row_;  // for each row, the last one of its place
+  std::vector<std::size_t> last_row_;  // for each row, the last row of the same place
   std::vector<const Value*> cells_;
-  std::vector<bool> repeated_;  // cells whose value also stands in rows further in
+  std::vector<bool> repeated_;  // for each cell, whether its value is repeated in an inner row
   std::unordered_map<PlaceKey, std::size_t, PlaceHash> outer_;
 };
 
-/// Puts values logged at the same place into the same row.
+/// Makes a row for each place and ordinal, with the values that were logged there.
 void Joiner::gather() {
   std::vector<Item> items = paths_.take_items();
   if (!std::ranges::is_sorted(items, before)) std::ranges::stable_sort(items, before);
@@ -211,12 +213,12 @@ void Joiner::gather() {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     if (!paths_.is_source(path_of_[row])) continue;
     const Place& place = *rows_[row].place;
-    // The entry is the first row of a place; last_row_ leads to the others.
+    // outer_ has the first row of a place; last_row_ leads to its other rows.
     outer_.emplace(PlaceKey{path_of_[row], place.epoch, place.step, place.inner}, row);
   }
 }
 
-/// The place in `path`, a loop around the row's own, in which the row lies.
+/// The place in `path`, a loop around the row's loop, that contains the row.
 PlaceKey Joiner::outer_key(std::size_t row, std::size_t path) const {
   const Place& place = *rows_[row].place;
   const std::size_t depth = paths_.depth(path);
@@ -224,7 +226,7 @@ PlaceKey Joiner::outer_key(std::size_t row, std::size_t path) const {
           depth > 2 ? first_indices(place.inner, depth - 2) : std::string_view()};
 }
 
-/// The row of the only value of `column` at that place, or kNone.
+/// The row with the value of `column` at that place, or kNone if there is none or several.
 std::size_t Joiner::find_outer(const PlaceKey& key, std::size_t column) const {
   const auto first = outer_.find(key);
   if (first == outer_.end()) return kNone;
@@ -237,7 +239,7 @@ std::size_t Joiner::find_outer(const PlaceKey& key, std::size_t column) const {
   return found;
 }
 
-/// Repeats values from outer places in the rows inside these.
+/// Repeats the values of outer places in the rows inside them.
 void Joiner::spread() {
   for (std::size_t column = 0; column < columns_; ++column) {
     PlaceKey last_key{kNone, 0, 0, {}};
@@ -257,7 +259,7 @@ void Joiner::spread() {
   }
 }
 
-/// Whether every value logged at the row's own place also stands in rows further in.
+/// Whether every value that was logged at the row's own place is repeated in inner rows.
 bool Joiner::is_repeated(std::size_t row) const {
   if (!paths_.is_source(path_of_[row])) return false;
   for (std::size_t column = 0; column < columns_; ++column) {
@@ -294,7 +296,7 @@ Join::Join(std::span<const std::string> names, std::span<const Value> values)
 }
 
 void Join::drop_outside_loops() {
-  // These rows come first: their epoch is -1.
+  // These rows come first, because their epoch is -1.
   const auto inside =
       std::ranges::find_if(rows_, [](const Row& row) { return row.place->epoch >= 0; });
   const auto dropped = inside - rows_.begin();

@@ -1,5 +1,5 @@
-// Values of several metrics in one table: those that were logged at the same place share a row, and
-// values from outer loops belong to every place inside.
+// Joins values of several metrics into one table: values that were logged at the same place share a
+// row, and a value of an outer loop is repeated at every place inside it.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -13,11 +13,11 @@ namespace flor::cli {
 
 /// The values of one run, joined on the loop indices that they have in common.
 ///
-/// A row is a place and an ordinal. A value that was logged further out (an accuracy per epoch) is
-/// repeated in each row inside its place (a loss per step) unless its metric was logged there
-/// itself, or several times in the outer place, which would be ambiguous. A value that is repeated
-/// nowhere keeps a row of its own, so every value is in at least one row. Rows are ordered by
-/// epoch, loop, step, indices of deeper loops, ordinal.
+/// A row is a place and an ordinal (the number of the value at that place). A value that was logged
+/// further out (an accuracy per epoch) is repeated in each row inside its place (a loss per step),
+/// unless its metric was also logged there, or several times in the outer place, which would be
+/// ambiguous. A value that is repeated nowhere has a row of its own, so every value is in at least
+/// one row. Rows are ordered by epoch, loop, step, indices of deeper loops, ordinal.
 class Join {
  public:
   struct Row {
@@ -25,15 +25,16 @@ class Join {
     std::int64_t ordinal = 0;
   };
 
-  /// `values` must outlive the join; those of other names are ignored. `names` are distinct.
+  /// `values` must outlive this object; those of other metrics are ignored. `names` must be
+  /// distinct.
   Join(std::span<const std::string> names, std::span<const store::Value> values);
 
-  /// Drops rows of values that were logged outside every loop.
+  /// Removes the rows of values that were logged outside of all loops.
   void drop_outside_loops();
 
   std::size_t size() const { return rows_.size(); }
   const Row& row(std::size_t index) const { return rows_[index]; }
-  /// One value for each name; null if the row has none.
+  /// The values of a row, one for each name; null if it has none.
   std::span<const store::Value* const> cells(std::size_t index) const {
     return std::span(cells_).subspan(index * columns_, columns_);
   }

@@ -15,7 +15,7 @@ namespace flor::cli {
 namespace {
 
 constexpr double kMicrosecond = 1e-6;
-/// So many of the latest epochs tell how long the next ones will take.
+/// The mean of so many of the latest epochs predicts the next ones.
 constexpr std::size_t kLatest = 5;
 
 constexpr std::string_view kEpochs = "epochs";
@@ -26,7 +26,7 @@ bool names_epochs(std::string_view name) {
   return name.empty() || std::string_view("_-.").find(name.back()) != name.npos;
 }
 
-/// When the epoch that goes on began, as far as the durations of those before it tell.
+/// The time at which the present epoch began, as far as the durations of earlier epochs tell.
 std::int64_t going_since(const store::Catalog& catalog, const store::Run& run,
                          std::span<const store::Iteration> iterations) {
   std::int64_t first = 0, since = run.start.started_us;
@@ -63,7 +63,7 @@ std::optional<std::int64_t> planned_epochs(std::span<const store::Argument> argu
     named.push_back(&argument);
     if (argument.name == kEpochs) break;
   }
-  // Where there are several, one of them may be `warmup_epochs`.
+  // If there are several, one of them may be `warmup_epochs`.
   if (named.size() != 1) return std::nullopt;
   const auto count = as_number(named.front()->value);
   if (!count || *count < 1 || *count < static_cast<double>(done)) return std::nullopt;
@@ -88,7 +88,7 @@ RunPace pace_of(std::span<const store::Iteration> iterations, std::optional<std:
   pace.epoch_seconds = one;
   if (!planned) return pace;
   const auto epochs = static_cast<double>(*planned) - static_cast<double>(iterations.size());
-  // An epoch that takes longer than those before it may end at any moment.
+  // If the present epoch has taken longer than the mean, it may end at any moment.
   const double gone = std::clamp(static_cast<double>(now_us - going_since_us) * kMicrosecond, 0.0,
                                  epochs > 0 ? one : 0.0);
   pace.left_seconds = std::max(0.0, epochs * one - gone);

@@ -16,19 +16,19 @@ namespace {
 
 using Stream = store::Printed::Stream;
 
-/// Lines of all streams, in the order in which they begin.
+/// Joins pieces of all streams into lines, in the order in which the lines begin.
 class LineJoiner {
  public:
   void add(const store::Printed& piece) {
     if (piece.stream == Stream::gap) {
-      open_.fill(kNone);  // the line before lost its end
+      open_.fill(kNone);  // the open lines have lost their ends
       lines_.push_back(begun(piece));
       lines_.back().text = piece.text;
       return;
     }
     std::size_t& open = open_[static_cast<std::size_t>(piece.stream)];
     for (std::size_t at = 0; at < piece.text.size();) {
-      // "\r\n" is one end, also where another piece has the second half of it.
+      // "\r\n" is one line end, even if it is split between two pieces.
       if (open == kNone && after_return_[static_cast<std::size_t>(piece.stream)] &&
           piece.text[at] == '\n') {
         last_overwritten(piece.stream).overwritten = false;
@@ -80,7 +80,7 @@ std::vector<PrintedLine> lines_of(const std::vector<store::Printed>& pieces) {
 
 std::vector<PrintedLine> printed_lines(const store::Store& store, const store::Run& run,
                                        const PrintedQuestion& question) {
-  // A line may end in a later epoch than it began.
+  // All pieces are read, because a line may end in a later epoch than it began.
   std::vector<PrintedLine> lines =
       lines_of(detail::all_printed(store.catalog(), store.home(), run));
   std::erase_if(lines, [&](const PrintedLine& line) {

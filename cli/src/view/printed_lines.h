@@ -1,4 +1,4 @@
-// The lines that a run printed, as text and JSON.
+// Reads the lines that a run printed, for text and JSON.
 #pragma once
 
 #include "choose/pattern.h"
@@ -16,28 +16,28 @@
 namespace flor::cli {
 
 struct PrintedLine {
-  store::Place place;        ///< of its first byte
-  std::int64_t time_us = 0;  ///< likewise
+  store::Place place;        ///< where its first byte was printed
+  std::int64_t time_us = 0;  ///< when its first byte was printed
   store::Printed::Stream stream = store::Printed::Stream::both;
-  std::string text;          ///< without its end; of a gap the number of bytes
-  bool overwritten = false;  ///< a terminal shows the next one in its place: it ends in \r
+  std::string text;          ///< without its line end; of a gap, the number of missing bytes
+  bool overwritten = false;  ///< ends in \r, so that a terminal shows the next line in its place
 
   bool is_gap() const { return stream == store::Printed::Stream::gap; }
 };
 
-/// Joins pieces to lines: each stream for itself, in the order in which the lines begin.
+/// Joins the pieces of each stream into lines, ordered by the beginnings of the lines.
 std::vector<PrintedLine> lines_of(const std::vector<store::Printed>& pieces);
 
 struct PrintedQuestion {
   EpochRange epochs{.first = -1};
-  std::optional<Pattern> grep;  ///< lines in which it is found, overwritten ones, too
+  std::optional<Pattern> grep;  ///< only lines in which it is found, including overwritten ones
 };
-/// Without a pattern what a terminal would show.
+/// The lines of a run; without a pattern, those that a terminal would still show.
 std::vector<PrintedLine> printed_lines(const store::Store& store, const store::Run& run,
                                        const PrintedQuestion& question);
 
-/// "12,288 bytes are missing here: the run keeps 16 MiB of what it prints", for a gap; else the
-/// text, safe to show.
+/// The text, safe to print; of a gap "12,288 bytes are missing here: the run keeps 16 MiB of what
+/// it prints".
 std::string line_text(const PrintedLine& line);
 Json line_json(const PrintedLine& line);
 

@@ -6,7 +6,8 @@
 namespace flor::cli {
 namespace {
 
-/// Draws line by line, with a lane for each edge that has not met its parent yet.
+/// Draws the graph line by line. A lane (a column of the drawing) is an edge that leads down to a
+/// parent which has not been drawn yet.
 class GraphDrawer {
  public:
   explicit GraphDrawer(std::span<const GraphNode> nodes) : nodes_(nodes) {
@@ -45,7 +46,7 @@ class GraphDrawer {
     while (!lanes_.empty() && lanes_.back() == kFree) lanes_.pop_back();
   }
 
-  /// Leads the lane `from` into the lane `to` on its left.
+  /// Draws the lane `from` bending into the lane `to` on its left.
   void join(std::size_t index, std::size_t to, std::size_t from) {
     std::string text = marked(to, '|');
     for (std::size_t at = 2 * to + 1; at + 1 < 2 * from; ++at) {
@@ -73,7 +74,7 @@ class GraphDrawer {
 
   std::span<const GraphNode> nodes_;
   std::map<std::int64_t, std::size_t> places_;
-  std::vector<std::int64_t> lanes_;  // ids of the parents that they lead to
+  std::vector<std::int64_t> lanes_;  // for each lane, the id of the parent it leads to
   std::vector<GraphLine> lines_;
 };
 

@@ -1,4 +1,4 @@
-// The objects of docs/cli.md that describe a run.
+// JSON objects that describe a run.
 #include "view/run_json.h"
 
 #include "output/values.h"
@@ -19,7 +19,7 @@ std::optional<Number> parse(const std::string& text) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
-/// Only numbers have a least and a greatest value.
+/// A minimum or maximum; null if it is NaN, because only numbers have these.
 Json bound_json(double value) { return std::isnan(value) ? Json(nullptr) : json_number(value); }
 
 }  // namespace

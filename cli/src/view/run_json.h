@@ -1,4 +1,4 @@
-// The objects of docs/cli.md that describe a run, shared by the commands.
+// JSON objects that describe a run as docs/cli.md specifies, for all commands.
 #pragma once
 
 #include "choose/run_facts.h"
@@ -10,15 +10,16 @@
 
 namespace flor::cli {
 
-/// The fields of `flor list` for one run, in order.
+/// The fields that `flor list --json` has for a run, in order.
 Json run_json(const store::Run& run);
-/// {"kind", "from", "since"}; the last two are null for runs recorded here.
+/// {"kind", "from", "since"}; "from" and "since" are null for a run that was recorded here.
 Json origin_json(const store::RunOrigin& origin);
-/// The value with its own type; as text if it cannot be parsed as that type.
+/// The argument's value with its own type; as a text if it cannot be parsed as that type.
 Json argument_json(const store::Argument& argument);
-/// {"name": typed value, ...}
+/// {"name": value, ...}, each value with its own type.
 Json arguments_json(std::span<const store::Argument> arguments);
-/// {"name": {"type", "count", "last", "min", "max", "hindsight", "evaluated"}, ...}
+/// A summary of each metric: {"name": {"type", "count", "last", "min", "max", "hindsight",
+/// "evaluated"}, ...}
 Json metrics_json(std::span<const store::MetricSummary> metrics);
 
 }  // namespace flor::cli

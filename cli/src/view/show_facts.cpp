@@ -14,7 +14,7 @@ namespace flor::cli {
 
 namespace {
 
-/// Where all ranks of a group can resume, if the group can be resumed.
+/// The point from which all ranks of a group can resume; nullopt if there is none.
 std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, const store::Run& run,
                                               const std::vector<store::Run>& ranks) {
   const store::RunState state = catalog.group_state(run);
@@ -27,7 +27,7 @@ std::optional<store::ResumePoint> group_point(const store::Catalog& catalog, con
   return whole ? store::common_resume_points(catalog, ids).front() : store::ResumePoint{};
 }
 
-/// Cuts epochs out of the ranges that should have been stored and could not be.
+/// Takes epochs that could not be stored out of the ranges of epochs that should have been.
 std::vector<store::StorageDecision> with_gaps(const ShownRun& shown) {
   std::vector<store::StorageDecision> result;
   for (store::StorageDecision rest : shown.decisions) {
@@ -106,7 +106,8 @@ ShownEpoch ShownEpoch::read(const store::Catalog& catalog, const ShownRun& shown
                             std::int64_t epoch) {
   ShownEpoch result;
   result.epoch = epoch;
-  // Finds the last main loop that begins at or before the epoch; an empty one holds none.
+  // The last main loop that begins at or before the epoch. A loop without iterations is superseded
+  // by the next loop, which begins at the same epoch.
   for (const store::MainLoop& loop : shown.loops) {
     if (loop.first_epoch > epoch) continue;
     result.main_loop = loop.ordinal;

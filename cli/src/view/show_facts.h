@@ -1,4 +1,4 @@
-// The facts of a run and of one of its epochs, for the text and the JSON of flor show.
+// Reads the facts of a run and of an epoch that flor show prints as text or JSON.
 #pragma once
 
 #include "protocol/build_recipe.h"
@@ -22,25 +22,26 @@ struct ShownRun {
   std::vector<store::MetricSummary> metrics;
   std::vector<store::Replay> replays;
   std::vector<store::Resumption> resumptions;
-  std::optional<store::ResumePoint> point;         ///< where it can be resumed, if it can
-  std::optional<store::Recording> recording = {};  ///< absent in old runs
+  std::optional<store::ResumePoint> point;         ///< from which it can be resumed; nullopt: from
+                                                   ///< none
+  std::optional<store::Recording> recording = {};  ///< nullopt in old runs
   std::vector<store::StorageDecision> decisions = {};
   std::vector<store::Gap> gaps = {};
   std::vector<store::SavedCheckpoint> saved = {};
   std::vector<store::DiscardedCheckpoint> discarded = {};
   std::optional<store::CheckpointStrategy> strategy = {};
-  std::optional<store::RunBuild> build = {};  ///< absent if the program has none
+  std::optional<store::RunBuild> build = {};  ///< nullopt if the program has no recorded build
   std::optional<detail::BuildRecipe> recipe = {};
-  std::vector<store::Run> ranks = {};  ///< all runs of its group, by rank; empty without one
+  std::vector<store::Run> ranks = {};  ///< all runs of its group, by rank; empty if it has no group
   struct Forks {
-    std::optional<store::Fork> from;  ///< absent: the run was not forked
-    std::vector<std::string> keys;    ///< of the runs that were forked from it
-    bool is_parent_there = true;      ///< false: the run that it was forked from was removed
+    std::optional<store::Fork> from;  ///< nullopt: the run was not forked
+    std::vector<std::string> keys;    ///< keys of the runs that were forked from this run
+    bool is_parent_there = true;      ///< false: the run that this run was forked from was removed
   } forks = {};
 
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 
-  /// The name of a main loop; its ordinal if the catalog does not know it.
+  /// The name of a main loop; its ordinal as text if the catalog does not know the name.
   std::string loop_name(std::int64_t ordinal) const;
   /// The epoch of an iteration, counted over all main loops.
   std::int64_t epoch_of(std::int64_t main_loop, std::int64_t iteration) const;
@@ -50,11 +51,11 @@ struct ShownRun {
 struct ShownEpoch {
   std::int64_t epoch = 0;
   std::int64_t main_loop = 0, iteration = 0;
-  std::optional<store::Iteration> timing;  ///< absent: the epoch was not completed
+  std::optional<store::Iteration> timing;  ///< nullopt: the epoch was not completed
   std::vector<store::LoopExecution> executions;
-  std::vector<store::CheckpointInfo> checkpoints;  ///< boundaries around it, and ends of its loops
+  std::vector<store::CheckpointInfo> checkpoints;  ///< the boundaries around it, and its loop ends
   std::vector<store::Value> values;
-  std::optional<store::StorageDecision> decision;  ///< why it is stored or not
+  std::optional<store::StorageDecision> decision;  ///< why the epoch was stored, or was not
 
   /// Throws NotFound if the run has no such epoch.
   static ShownEpoch read(const store::Catalog& catalog, const ShownRun& shown, std::int64_t epoch);

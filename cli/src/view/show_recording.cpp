@@ -31,7 +31,7 @@ std::string late_text(const Recording& recording) {
                      times(recording.waits));
 }
 
-/// "12..40", counted over all main loops.
+/// The epochs of a decision, counted over all main loops: "12..40".
 std::string epochs_text(const ShownRun& shown, const StorageDecision& decision) {
   const std::int64_t first = shown.epoch_of(decision.main_loop, decision.first);
   const std::int64_t last = shown.epoch_of(decision.main_loop, decision.last);

@@ -1,4 +1,4 @@
-// The part of flor show about the cost of recording, and about why epochs are stored or not.
+// The part of flor show on the cost of recording, and on why epochs were stored or not.
 #pragma once
 
 #include "output/json.h"
@@ -11,18 +11,18 @@
 
 namespace flor::cli {
 
-/// "1.22 %"; "-" if the whole is 0.
+/// A fraction as text, "1.22 %"; "-" if `whole` is 0.
 std::string percent(double part, double whole);
 
-/// "stored: within the overhead budget", "not stored: the writer was late".
+/// The reason as text: "stored: within the overhead budget", "not stored: the writer was late".
 std::string reason_text(store::StorageReason reason);
 
-/// Prints the cost of recording, and the measurements that decided.
+/// Prints the cost of recording, and the measurements from which the schedule decided.
 void print_recording(Context& context, const ShownRun& shown);
-/// Prints a line for each stretch of epochs with one reason.
+/// Prints a line for each range of consecutive epochs that have the same reason.
 void print_decisions(Context& context, const ShownRun& shown);
 
-/// The same, for programs.
+/// The same facts as JSON.
 Json recording_json(const ShownRun& shown);
 Json decisions_json(const ShownRun& shown);
 

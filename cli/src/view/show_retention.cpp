@@ -21,7 +21,7 @@ const CheckpointInfo* stored(const ShownRun& shown, const SavedCheckpoint& saved
   return found == shown.checkpoints.end() ? nullptr : &*found;
 }
 
-/// "epoch 3, step 20 of train", "outside the loops".
+/// The place at which a checkpoint was saved: "epoch 3, step 20 of train", "outside the loops".
 std::string place_text(const SavedCheckpoint& saved) {
   const store::Place& place = saved.place;
   if (place.epoch < 0) return "outside the loops";

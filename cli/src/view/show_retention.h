@@ -1,4 +1,4 @@
-// The part of flor show about checkpoints that programs saved, and about deleted ones.
+// The part of flor show on saved checkpoints and on deleted ones.
 #pragma once
 
 #include "output/json.h"
@@ -10,17 +10,19 @@
 
 namespace flor::cli {
 
-/// "the 2 with the smallest loss": the run's own strategy; empty if it has none.
+/// The strategy that the program chose for its saved checkpoints: "the 2 with the smallest loss";
+/// empty if it has none.
 std::string strategy_text(const ShownRun& shown);
-/// "12, of which 5 can be brought back: flor keep 3f2a91c4 --undo"; empty if there are none.
+/// The number of deleted checkpoints: "12, of which 5 can be brought back: flor keep 3f2a91c4
+/// --undo"; empty if there are none.
 std::string deleted_text(const ShownRun& shown);
 
 /// Prints the checkpoints that the program saved, with their scores.
 void print_saved(Context& context, const ShownRun& shown);
-/// Prints one of them, by its name, which the run has.
+/// Prints the saved checkpoint of this name, which the run must have.
 void print_one_saved(Context& context, const ShownRun& shown, std::string_view name);
 
-/// The same, for programs.
+/// The same facts as JSON.
 Json saved_json(const ShownRun& shown, const store::SavedCheckpoint& saved);
 Json all_saved_json(const ShownRun& shown);
 Json discarded_json(const ShownRun& shown);

@@ -1,4 +1,4 @@
-// The recorded sources of runs.
+// Finds the recorded sources of runs.
 #include "view/sources.h"
 
 #include "choose/run_spec.h"
@@ -28,7 +28,7 @@ Tone tone_of(std::string_view line) {
   return Tone::plain;
 }
 
-/// Like printable, but tabs stay: source code is full of them, and they do no harm.
+/// Like printable, but keeps tabs, which source code is full of and which do no harm.
 std::string printable_code(std::string_view line) {
   std::string result;
   while (true) {

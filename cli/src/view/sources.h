@@ -1,4 +1,4 @@
-// The recorded sources of runs, if their repositories still have them.
+// Finds the recorded sources of runs, in repositories that still have them.
 #pragma once
 
 #include "git/shadow.h"
@@ -19,19 +19,20 @@ namespace flor::cli {
 
 class Context;
 
-/// The directories to search for the sources of a run, the best first. A run from elsewhere adds
-/// none: the configuration of a repository can name programs that git executes.
+/// The directories to search for the sources of a run, the most likely first. The recorded
+/// directory of a run from another machine is not among them: the configuration of a repository can
+/// name programs that git executes.
 std::vector<std::filesystem::path> places_of_sources(const store::Run& run);
 
-/// Opens each repository once, and reports once each that cannot be used.
+/// Opens each repository once. Reports each one that cannot be used once.
 class Sources {
  public:
   explicit Sources(Context& context);
-  /// `note` gets remarks for the user.
+  /// `note` is called with remarks for the user.
   explicit Sources(std::function<void(const std::string&)> note) : note_(std::move(note)) {}
 
-  /// A repository that has every one of `commits`, among the places where the sources of `run` may
-  /// be; or nothing.
+  /// A repository that has all of `commits`, among those where the sources of `run` may be; null if
+  /// there is none. It belongs to this object.
   const git::Repository* find(const store::Run& run, const std::vector<std::string>& commits);
 
  private:
@@ -43,17 +44,18 @@ class Sources {
   std::set<std::string> said_;
 };
 
-/// The changes in the sources from one version to another.
+/// How the sources changed from one version to another.
 struct SourceChange {
-  bool known = false;  ///< false: at least one of the versions is not known any more
+  bool known = false;  ///< false: at least one of the two versions is in no repository any more
   std::vector<git::FileChange> changes = {};
   std::string patch = {};  ///< unified diff; empty unless asked for
 };
-/// `run`: recorded at one of the commits, or after them; `lines`: around each change of the patch.
+/// `run`: recorded at one of the commits or later; `lines`: context lines of the patch, nullopt for
+/// no patch.
 SourceChange source_change(Sources& sources, const store::Run& run, const std::string& from,
                            const std::string& to, std::optional<int> lines);
 
-/// "3 files, +12 -4", or "nothing".
+/// The number of files and lines: "3 files, +12 -4", or "nothing".
 std::string change_summary(const std::vector<git::FileChange>& changes);
 /// [{"kind", "path", "added", "removed"}, ...]
 Json changes_json(const std::vector<git::FileChange>& changes);
@@ -61,7 +63,7 @@ Json changes_json(const std::vector<git::FileChange>& changes);
 class Table;
 /// One row for each file: kind, path, +added, -removed.
 Table changes_table(const std::vector<git::FileChange>& changes);
-/// Writes a unified diff: escaped line by line, coloured if wanted.
+/// Prints a unified diff line by line, made safe to print, and coloured if wanted.
 void print_patch(Context& context, std::string_view diff);
 
 }  // namespace flor::cli

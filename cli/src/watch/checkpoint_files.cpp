@@ -35,7 +35,8 @@ Handover parse_handover(const std::string& text) {
 }
 
 void remove_abandoned_files(const store::Store& store) {
-  // Listed before the live watches are: a watch that makes files is among those by then.
+  // Directories are listed before the live watches, so that a watch which makes one of them is
+  // among those listed later.
   std::vector<fs::path> directories;
   std::error_code error;
   for (fs::directory_iterator walk(scratch(store), error);
@@ -104,12 +105,12 @@ void CheckpointFiles::run(const std::stop_token& stop) {
     lock.lock();
     made_.push_back(std::move(made));
     const std::uint64_t one = 1;
-    if (::write(news_, &one, sizeof one) < 0) continue;  // it is raised already
+    if (::write(news_, &one, sizeof one) < 0) continue;  // the counter is raised already
   }
 }
 
-/// Finds the checkpoint of that name, or another with the same content: jobs are about contents.
-/// Throws NotFound if there is none.
+/// Finds the checkpoint that the job names, or another one with the same content, because jobs are
+/// about contents. Throws NotFound if there is none.
 CheckpointFiles::Found CheckpointFiles::find(const store::NewJob& job) const {
   const auto use = [&](const std::string& reference) {
     Found found{.use = store_->use_run(reference.substr(0, reference.find('@'))),

@@ -1,5 +1,5 @@
-// Prepares checkpoints of Flor's own for an evaluator: as a file that exists while it is judged, or
-// only looked up, to be read in place.
+// Prepares checkpoints of Flor's own runs for an evaluator: writes a file that exists during the
+// evaluation, or only looks the checkpoint up, for an evaluator that reads it from the store.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -20,48 +20,50 @@
 
 namespace flor::cli {
 
-/// The form in which an evaluator gets a checkpoint of Flor's own.
+/// The form in which an evaluator gets a checkpoint of Flor's own runs.
 enum class Handover {
   safetensors,
   pt,
-  reference,  ///< KEY@EPOCH, see flor/plugin/evaluator.h
+  reference,  ///< no file, but KEY@EPOCH (see flor/plugin/evaluator.h)
 };
-/// Throws UsageError.
+/// Parses the name of a form. Throws UsageError.
 Handover parse_handover(const std::string& text);
 
-/// Makes files of checkpoints for leased jobs. All calls come from one thread.
+/// Makes files of checkpoints for leased jobs. Must be called from one thread only.
 class FileMaker {
  public:
   struct Made {
     store::Lease lease;
-    std::filesystem::path path = {};  ///< for the evaluator; empty if there is none
+    std::filesystem::path path = {};  ///< path or reference for the evaluator; empty if there is
+                                      ///< none
     enum class End {
       made,
-      gone,     ///< its content is in no checkpoint any more
-      damaged,  ///< it cannot be read, or the form cannot hold it: trying again will not help
-      later,    ///< the disk is full, or something is missing for now: not the checkpoint's fault
+      gone,     ///< the content is in no checkpoint any more
+      damaged,  ///< the checkpoint cannot be read, or the form cannot hold it; trying again is
+                ///< useless
+      later,    ///< a temporary reason that is not the checkpoint's fault, such as a full disk
     };
     End end = End::made;
-    std::string failure = {};  ///< why there is no path
+    std::string failure = {};  ///< why there is no path; empty if there is one
   };
 
   virtual ~FileMaker() = default;
   /// Begins to make the file; `take` returns the result.
   virtual void make(const store::Lease& lease, const store::NewJob& job) = 0;
-  /// Readable when there is something to take.
+  /// A descriptor that is readable when `take` has results.
   virtual int descriptor() const = 0;
   virtual std::vector<Made> take() = 0;
-  /// Removes the file of an evaluation that has ended, or is not wanted any more.
+  /// Removes the file of an evaluation that has ended or is no longer wanted.
   virtual void drop(const store::Lease& lease) = 0;
 };
 
-/// Makes the files in a thread of its own: writing a large one takes longer than a lease may stay
-/// unrenewed. They lie below `scratch/OWNER` of the store.
+/// Makes the files in a thread of its own, because writing a large one takes longer than a lease
+/// may go without renewal. The files lie below `scratch/OWNER` in the store's home.
 class CheckpointFiles final : public FileMaker {
  public:
-  /// `owner`: key of the lock that the process holds. Removes files that dead processes left.
+  /// `owner`: key of the lock that this process holds. Removes files that dead processes have left.
   CheckpointFiles(std::shared_ptr<store::Store> store, std::string owner, Handover form);
-  /// Removes all files. If one is being made, waits for its current tensor only.
+  /// Removes all files. If a file is being written, waits only until its current tensor is written.
   ~CheckpointFiles() override;
   CheckpointFiles(const CheckpointFiles&) = delete;
   CheckpointFiles& operator=(const CheckpointFiles&) = delete;
@@ -93,12 +95,12 @@ class CheckpointFiles final : public FileMaker {
   int news_ = -1;  // eventfd
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Order> orders_;  // under the mutex
-  std::vector<Made> made_;    // under the mutex
+  std::deque<Order> orders_;  // guarded by mutex_
+  std::vector<Made> made_;    // guarded by mutex_
   std::jthread thread_;
 };
 
-/// Removes files that were made for processes that have died. `flor gc` does so, too.
+/// Removes files that processes which have died left in the store. `flor gc` calls it, too.
 void remove_abandoned_files(const store::Store& store);
 
 }  // namespace flor::cli

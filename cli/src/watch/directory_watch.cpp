@@ -20,12 +20,12 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// Time between two looks for a directory that is missing.
+/// Pause between two looks for a missing directory.
 constexpr milliseconds kMissing{1000};
 
 constexpr std::uint32_t kOfDirectory = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
                                        IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-/// Reports only whether it is there.
+/// Events of a directory that is polled: only whether it is there.
 constexpr std::uint32_t kOfPlace = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kBelow =
     IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR;
@@ -35,7 +35,7 @@ nanoseconds age(const store::FileIdentity& file) {
   return std::max(nanoseconds(0), nanoseconds(now) - nanoseconds(file.modified_ns));
 }
 
-/// "step_2" before "step_10".
+/// Compares names with their numbers by value: "step_2" is before "step_10".
 bool is_before(std::string_view left, std::string_view right) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto number = [&](std::string_view text, std::size_t at) {
@@ -69,8 +69,8 @@ void sort_by_age(std::vector<std::pair<std::string, store::FileIdentity>>& files
   });
 }
 
-/// A scan that finds nothing costs time for each file: it may take one part in this many of all
-/// time.
+/// A scan examines each file even if nothing is new, so scans may take at most 1 / kScanShare of
+/// the time.
 constexpr int kScanShare = 4000;
 
 bool links_to_neighbour(const fs::path& path) {
@@ -80,7 +80,8 @@ bool links_to_neighbour(const fs::path& path) {
   return !error && target.parent_path() == fs::canonical(path.parent_path(), error);
 }
 
-/// The first link of the checkpoint, itself or one inside of it, that leads out of the directory.
+/// The first link that leads out of the directory: the checkpoint itself or something in it;
+/// nullopt if there is none.
 std::optional<fs::path> link_out_of(const fs::path& directory, const fs::path& checkpoint) {
   std::error_code error;
   const fs::path root = fs::canonical(directory, error);
@@ -153,7 +154,7 @@ void DirectoryWatch::attach(Directory& directory) {
     directory.missing = true;
     return;
   }
-  directory.polled = true;  // too many watches, or a file system without any
+  directory.polled = true;  // too many inotify watches, or a file system without events
   remarks_.push_back(fmt::format("{} has no events ({}): it is looked at every {} s",
                                  printable(directory.path.string()), std::strerror(errno),
                                  options_.poll.count() / 1000));
@@ -235,7 +236,7 @@ void DirectoryWatch::handle(int watch, std::uint32_t mask, const std::string& na
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) {
       detach(directory);
     } else if (!name.empty() && is_checkpoint(directory.path / name)) {
-      // Files that were only begun are closed later, except hard links, which are whole at once.
+      // A file that was only created will be closed later; but a hard link is complete at once.
       notice(i, (directory.path / name).string(), (mask & IN_MOVED_TO) != 0);
     }
     return;
@@ -252,7 +253,7 @@ void DirectoryWatch::scan(std::size_t index) {
   for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
     const std::string& path = walk->path().native();
     const auto known = directory.known.find(path);
-    // Comparing a known file is quicker than deciding whether a name is a checkpoint's.
+    // Comparing with a known file is faster than matching its name.
     if (known == directory.known.end() && !is_checkpoint(walk->path())) continue;
     const auto file = identify(walk->path());
     if (!file || (known != directory.known.end() && known->second == *file)) continue;
@@ -274,7 +275,7 @@ void DirectoryWatch::scan(std::size_t index) {
                                                            : net);
 }
 
-/// Something happened to the checkpoint: it is examined in this step.
+/// Called when something happened to the checkpoint. It is examined in this step.
 void DirectoryWatch::notice(std::size_t index, const std::string& path, bool published) {
   Candidate& candidate = candidates_[path];
   candidate.directory = index;
@@ -284,7 +285,7 @@ void DirectoryWatch::notice(std::size_t index, const std::string& path, bool pub
 }
 
 void DirectoryWatch::note_change(Candidate& candidate, const store::FileIdentity& file) {
-  // The clock of another machine cannot be compared with ours.
+  // The clock of another machine cannot be compared with this machine's.
   const bool is_local = !directories_[candidate.directory].polled;
   const nanoseconds old = candidate.is_new && is_local ? age(file) : nanoseconds(0);
   if (!candidate.is_new) candidate.published = false;
@@ -310,7 +311,7 @@ std::optional<Found> DirectoryWatch::look(const std::string& path, Candidate& ca
       return Found{candidate.directory, path, candidate.file, *content};
     }
   }
-  // Events come when something happens; this is the fallback, and the wait for files to settle.
+  // Events announce changes; this pause is the fallback, and the time for files to settle.
   candidate.pause = std::clamp(candidate.pause * 2, milliseconds(1000), options_.rescan);
   candidate.next_look = now + candidate.pause;
   if (seen.form == Wholeness::unknown && !seen.being_written) {
@@ -380,7 +381,8 @@ void DirectoryWatch::step(const std::function<void(Found)>& hand_over) {
   for (const std::string& path : due_candidates()) {
     const auto found = candidates_.find(path);
     Candidate& candidate = found->second;
-    // Taken before examining: a write during the examination shows as another identity.
+    // The identity is taken before the examination, so that a write during it shows as another
+    // identity.
     const auto file = identify(path);
     if (!file) {
       forget(found);

@@ -7,7 +7,7 @@
 namespace flor::cli {
 namespace {
 
-/// Editors write a file in pieces.
+/// Time without a change after which a file counts as saved: editors write a file in pieces.
 constexpr std::chrono::milliseconds kSettle{500};
 
 }  // namespace
@@ -32,7 +32,7 @@ bool EditGuard::is_settled() const { return changed_ && file_ && now_() >= due()
 
 EditGuard::Clock::time_point EditGuard::due() const {
   if (!changed_) return Clock::time_point::max();
-  return file_ ? *changed_ + kSettle : now_() + kSettle;  // the file may come back
+  return file_ ? *changed_ + kSettle : now_() + kSettle;  // a missing file may come back
 }
 
 }  // namespace flor::cli

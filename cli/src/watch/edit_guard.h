@@ -1,4 +1,4 @@
-// Notices edits of an evaluator's file while the evaluator is in use.
+// Detects edits of an evaluator's file while the evaluator is in use.
 #pragma once
 
 #include "queue/sightings.h"
@@ -11,29 +11,30 @@
 
 namespace flor::cli {
 
-/// Not thread-safe.
+/// Compares the file on disk with the version that the workers have loaded. Not thread-safe.
 class EditGuard {
  public:
   using Clock = std::chrono::steady_clock;
   using Now = std::function<Clock::time_point()>;
 
-  /// The workers know the file as it is now.
+  /// Takes the file as it is at the moment for the version that the workers have loaded.
   explicit EditGuard(EvaluatorSpec evaluator, Now now = Clock::now);
 
-  /// Looks at the file, which is cheap while it is untouched. Returns true from when its content
-  /// differs from the one that the workers know, or it is gone: a job given to them then would be
-  /// judged by a version other than its evaluator's digest says.
+  /// Checks the file, which is cheap while it is untouched. Returns true if its content differs
+  /// from what the workers have loaded, or it is gone. Workers must not get a job then: their
+  /// result would be recorded for an evaluator with another digest.
   bool look();
-  /// Whether `look` returned true, and the file has been left alone since for long enough to be
-  /// whole.
+  /// Whether `look` returned true and the file has been unchanged for long enough that the editor
+  /// has probably written all of it.
   bool is_settled() const;
-  /// Delays settling: the wait starts again.
+  /// Restarts the wait for `is_settled`.
   void postpone() {
     if (changed_) changed_ = now_();
   }
-  /// When `is_settled` may become true; the end of time if there was no edit.
+  /// The earliest time at which `is_settled` may become true; Clock::time_point::max() if there was
+  /// no edit.
   Clock::time_point due() const;
-  /// From now on the workers know the file as `look` last saw it.
+  /// Declares that the workers have loaded the file as `look` last saw it.
   void accept() {
     known_ = digest_;
     changed_.reset();

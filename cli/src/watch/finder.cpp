@@ -16,7 +16,7 @@ namespace {
 
 void notify(int event) {
   const std::uint64_t one = 1;
-  if (::write(event, &one, sizeof one) < 0) return;  // it is raised already
+  if (::write(event, &one, sizeof one) < 0) return;  // the counter is raised already
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Finds checkpoints in a thread of its own: reading them to know their content takes time, during
-// which leases must be prolonged.
+// Finds checkpoints in a thread of its own, because reading them to compute their digests takes
+// time, during which the watch must renew its leases.
 #pragma once
 
 #include "watch/checkpoint_source.h"
@@ -14,22 +14,22 @@ namespace flor::cli {
 
 class Finder {
  public:
-  /// Takes the source over: no other thread may touch it while the finder lives.
+  /// `watch` must not be used by another thread during the finder's lifetime.
   explicit Finder(CheckpointSource& watch);
   ~Finder();
   Finder(const Finder&) = delete;
   Finder& operator=(const Finder&) = delete;
 
-  /// Readable when there is something to take.
+  /// A descriptor that is readable when `take` has news.
   int descriptor() const { return news_; }
   struct News {
     std::vector<Found> found = {};
     std::vector<std::string> remarks = {};
-    bool is_idle = false;  ///< everything was looked at, and nothing is expected
-    std::vector<std::string> incomplete = {};  ///< paths
+    bool is_idle = false;  ///< everything has been examined, and nothing more is expected
+    std::vector<std::string> incomplete = {};  ///< paths of incomplete checkpoints
     std::string failure = {};                  ///< why the finder has ended; empty while it runs
   };
-  /// News since the last call. Never waits.
+  /// Returns the news since the last call. Never waits.
   News take();
 
  private:
@@ -40,7 +40,7 @@ class Finder {
   CheckpointSource& watch_;
   int news_ = -1, stop_ = -1;  // eventfd
   std::mutex mutex_;
-  News pending_;  // under the mutex
+  News pending_;  // guarded by mutex_
   std::jthread thread_;
 };
 

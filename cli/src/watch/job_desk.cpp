@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using store::JobReport;
 
-/// See `next_lease`.
+/// A delay, see `next_lease`.
 constexpr milliseconds kHidden{1000};
 
 template <typename T>
@@ -109,7 +109,7 @@ JobDesk::Time JobDesk::due(const Moment& at, const std::vector<Demand>& demands,
   return due;
 }
 
-/// When there may be a job for a free worker.
+/// The earliest time at which the queue may have a job for a free worker.
 JobDesk::Time JobDesk::next_lease(const Moment& at, const std::vector<Demand>& demands) const {
   bool wants = false;
   for (const Demand& demand : demands) {
@@ -118,10 +118,10 @@ JobDesk::Time JobDesk::next_lease(const Moment& at, const std::vector<Demand>& d
     wants = true;
   }
   if (!wants || !next_us_) return Time::max();
-  // A time that was past when the queue was asked belongs to a job for a group that is busy, and
-  // may hide the time of a job for another group.
+  // If next_us_ was past when the queue was asked, it belongs to a job of a busy group, and may
+  // hide a later job of another group; so the queue is asked again after kHidden.
   if (*next_us_ < asked_.unix_us) return asked_.now + kHidden;
-  // Not a moment too early.
+  // One millisecond later, so that it is not too early.
   return at.now +
          std::chrono::microseconds(std::max<std::int64_t>(*next_us_ + 1000 - at.unix_us, 0));
 }
@@ -154,7 +154,7 @@ void JobDesk::add_heartbeats(Time now, const std::vector<store::Lease>& held) {
   }
 }
 
-/// Moves all orders into `said_`, without requests for jobs yet.
+/// Moves all orders into `said_`; requests for jobs are added later.
 void JobDesk::begin_saying() {
   said_ = std::exchange(orders_, terms_);
   exchanging_ = true;
@@ -192,7 +192,8 @@ JobDesk::News JobDesk::take(const store::JobReplies& replies) {
   return news;
 }
 
-/// Jobs are about contents: a copy of a checkpoint is reported, not judged again.
+/// Tells the user about added checkpoints that are copies: they are not evaluated again, because
+/// jobs are about contents.
 void JobDesk::note_copies(const store::JobReplies& replies) {
   std::size_t copies = 0;
   std::string first;
@@ -207,7 +208,7 @@ void JobDesk::note_copies(const store::JobReplies& replies) {
                                   : fmt::format(", and {} more are copies", copies - 1)));
 }
 
-/// Keeps all reports for the next try: results may have taken hours.
+/// Keeps all reports for the next try, because results may have taken hours.
 void JobDesk::failed(Time now, const std::string& why) {
   exchanging_ = false;
   std::erase_if(said_.reports,
@@ -217,7 +218,7 @@ void JobDesk::failed(Time now, const std::string& why) {
   put_before(std::move(said_.sightings), orders_.sightings);
   said_ = terms_;
   look_ = true;
-  next_heartbeat_ = now;  // none of them arrived
+  next_heartbeat_ = now;  // no heartbeat arrived
   if (pause_.failed(now, why)) {
     note_(fmt::format("{}; results are kept until it works", why));
   }
@@ -231,7 +232,7 @@ bool JobDesk::is_idle(bool rests) {
     found_nothing_open_ = false;
     return false;
   }
-  if (!found_nothing_open_ && !next_us_) look_ = true;  // ask the queue once more
+  if (!found_nothing_open_ && !next_us_) look_ = true;  // asks the queue once more
   return found_nothing_open_;
 }
 

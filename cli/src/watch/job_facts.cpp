@@ -16,8 +16,8 @@ namespace {
 
 using store::Job;
 
-/// Leases of a queue on a server have tokens that are never used again, while the home may number
-/// its jobs differently; tokens of the home are small.
+/// Whether the lease is of a queue on a server. Tokens of a server are large and never reused,
+/// those of the home's queue are small; the two queues number their jobs independently.
 bool is_of_server(const store::Lease& lease) { return lease.token > 1'000'000'000'000; }
 
 /// The attempts at a job that wrote a log on this machine, in order.

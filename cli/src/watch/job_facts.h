@@ -1,4 +1,4 @@
-// Describes an evaluation, for programs and for the page.
+// Describes evaluations as JSON, for programs and for the page.
 #pragma once
 
 #include "output/json.h"
@@ -13,16 +13,16 @@
 
 namespace flor::cli {
 
-/// An element of `flor jobs --json`. `spec`: of its evaluator.
+/// An element of `flor jobs --json`. `spec`: the specification of its evaluator.
 Json job_json(const store::Job& job, std::string_view spec);
 
-/// The output of an attempt.
+/// The output of one attempt at a job.
 struct AttemptLog {
   store::Lease lease;
   std::string text;
 };
-/// The attempts at a job that wrote a log on this machine, in order. At most the last `limit` bytes
-/// of each are read.
+/// The logs that attempts at a job wrote on this machine, in order. Of each, at most the last
+/// `limit` bytes are read.
 std::vector<AttemptLog> attempt_logs(const store::Store& store, const store::Job& job,
                                      std::uint64_t limit = UINT64_MAX);
 

@@ -50,7 +50,7 @@ std::optional<JobFiles::Prepared> JobFiles::take(const FileMaker::Made& made, Ti
 }
 
 void JobFiles::note_failure(const std::string& why, Time now) {
-  if (next_) return;  // this file was begun before the rest
+  if (next_) return;  // this file was begun before the rest began
   if (pause_.failed(now, printable(why))) {
     note_(fmt::format("{}; checkpoints wait until it works", pause_.why()));
   }

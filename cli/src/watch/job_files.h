@@ -1,5 +1,5 @@
-// Jobs whose checkpoint is one of Flor's own: it is written to a file before a worker gets the job,
-// and the file goes when the evaluation has ended.
+// Prepares jobs whose checkpoint is one of Flor's own: the checkpoint is written to a file before a
+// worker gets the job, and the file is removed after the evaluation.
 #pragma once
 
 #include "queue/jobs.h"
@@ -19,11 +19,11 @@
 
 namespace flor::cli {
 
-/// Knows the jobs whose file is being made, and the checkpoints in the files of those that are
-/// being evaluated. Lacking room for a file is no failure of the job: it is returned to the queue,
-/// and nothing is leased for a while.
+/// Keeps the jobs whose file is being made, and the checkpoints of the jobs being evaluated. If
+/// there is no room for a file, the job has not failed: it is returned to the queue, and no job is
+/// leased for a while (a rest).
 ///
-/// Pure, apart from notes and the maker: the time is given. Not thread-safe.
+/// Pure, apart from notes to the user and the maker: the time is a parameter. Not thread-safe.
 class JobFiles {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -32,7 +32,7 @@ class JobFiles {
   JobFiles(std::unique_ptr<FileMaker> maker, WatchNote note)
       : maker_(std::move(maker)), note_(std::move(note)) {}
 
-  /// Whether a worker cannot get the job as it is.
+  /// Whether the job needs a file before a worker can get it.
   static bool concerns(const store::LeasedJob& job);
   /// Begins to make the file of such a job.
   void prepare(const store::LeasedJob& job);
@@ -40,34 +40,34 @@ class JobFiles {
   /// A job whose file was made, or will not be.
   struct Prepared {
     FileMaker::Made::End end = FileMaker::Made::End::made;
-    store::LeasedJob job;  ///< if made, with the path of the file
-    std::string failure;   ///< why not
+    store::LeasedJob job;  ///< if its file was made, with the path of the file
+    std::string failure;   ///< why there is no file
   };
-  /// Readable when there is something to take.
+  /// A descriptor that is readable when `take` has results.
   int descriptor() const { return maker_->descriptor(); }
-  /// The jobs that were prepared since the last call, but those that were called off meanwhile.
+  /// The jobs that were prepared since the last call, except those that were called off.
   std::vector<Prepared> take(Time now);
-  /// An evaluation has ended: removes its file. Returns the checkpoint's name, or the path of a job
-  /// that these files do not concern.
+  /// Removes the file of an evaluation that has ended. Returns the checkpoint's name for the user:
+  /// KEY@EPOCH, or for other jobs their path.
   std::string end(const store::LeasedJob& job);
-  /// The lease was lost.
+  /// Drops a job whose lease was lost.
   void call_off(const store::Lease& lease);
 
-  /// The jobs that are being prepared.
+  /// The leases of the jobs whose files are being made.
   std::vector<store::Lease> leases() const;
   bool is_empty() const { return preparing_.empty(); }
-  /// How many of them are for this evaluator.
+  /// The number of jobs of this evaluator whose files are being made.
   std::size_t coming(std::int64_t evaluator) const;
-  /// Whether the evaluator ever got such a job.
+  /// Whether this evaluator ever got a job that needed a file.
   bool reads(std::int64_t evaluator) const { return readers_.contains(evaluator); }
 
-  /// Whether no job is to be leased, since no file could be made a moment ago.
+  /// Whether no job may be leased, because a file could not be made a moment ago.
   bool rests() const { return next_.has_value(); }
-  /// Whether such a rest is over by now, which then counts as ended.
+  /// Ends the rest if it is over at `now`. Returns whether it did.
   bool end_rest(Time now);
-  /// When it is; the end of time if there is none.
+  /// The end of the rest; Time::max() if there is none.
   Time rest_end() const { return next_.value_or(Time::max()); }
-  /// When files will have failed for so long.
+  /// When making files will have failed for as long as `patience`.
   Time end_of(std::chrono::milliseconds patience) const { return pause_.end_of(patience); }
   const std::string& why() const { return pause_.why(); }
 

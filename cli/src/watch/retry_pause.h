@@ -1,4 +1,4 @@
-// Something that fails for now, and is tried again after pauses that grow.
+// Pauses between tries of an operation that fails temporarily; they grow with each failure.
 #pragma once
 
 #include <algorithm>
@@ -8,17 +8,18 @@
 
 namespace flor::cli {
 
-/// Knows since when it fails, why, and when the next try is due. Pure: every function that depends
-/// on the time is given it. Not thread-safe.
+/// Knows since when and why the operation fails, and when to try again. Pure: the time is a
+/// parameter. Not thread-safe.
 class RetryPause {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Milliseconds = std::chrono::milliseconds;
 
-  /// The pause after the first failure, and the longest: each is twice as long as the one before.
+  /// The pause is `first` after the first failure, and doubles with each further one up to
+  /// `longest`.
   RetryPause(Milliseconds first, Milliseconds longest) : first_(first), longest_(longest) {}
 
-  /// A try has failed. True: it is the first since a success.
+  /// Reports a failed try. Returns true if it is the first one since a success.
   bool failed(Time now, std::string why) {
     const bool begins = !since_;
     pause_ = begins ? first_ : std::min(pause_ * 2, longest_);
@@ -27,7 +28,7 @@ class RetryPause {
     if (begins) since_ = now;
     return begins;
   }
-  /// A try has succeeded. True: the one before had failed.
+  /// Reports a successful try. Returns true if the try before had failed.
   bool succeeded() {
     const bool ends = since_.has_value();
     since_.reset();
@@ -36,13 +37,14 @@ class RetryPause {
 
   /// Whether the latest try has failed.
   bool fails() const { return since_.has_value(); }
-  /// Whether no pause lasts.
+  /// Whether the pause is over, or there is none.
   bool may_try(Time now) const { return !since_ || now >= next_; }
-  /// When the next try is due; the end of time if nothing fails.
+  /// The time of the next try; Time::max() if the latest try succeeded.
   Time next() const { return since_ ? next_ : Time::max(); }
-  /// When it will have failed for so long; the end of time if nothing fails.
+  /// When the operation will have failed for as long as `patience`; Time::max() if the latest try
+  /// succeeded.
   Time end_of(Milliseconds patience) const { return since_ ? *since_ + patience : Time::max(); }
-  /// Why the latest failure came.
+  /// The reason of the latest failure.
   const std::string& why() const { return why_; }
 
  private:

@@ -18,11 +18,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Time between looks without a bell: a process killed between a commit and the bell rings none,
-/// and the end of a run that was killed is never announced.
+/// Pauses between looks without a bell, the second while runs are being recorded: a process that is
+/// killed between a commit and the bell does not ring it, and the end of a killed run is never
+/// announced.
 constexpr milliseconds kLook{10'000}, kLookAtRuns{1000};
 
-/// The number of a checkpoint takes the place of the inode.
+/// The identity of a checkpoint in the store: its id takes the place of the inode.
 store::FileIdentity identity_of(const store::CheckpointInfo& info) {
   return {.inode = info.id,
           .bytes = static_cast<std::int64_t>(info.raw_bytes),
@@ -83,13 +84,14 @@ void RunWatch::step(const std::function<void(Found)>& hand_over) {
   char events[4096];
   while (::read(inotify_, events, sizeof events) > 0) {
   }
-  // Counted before the checkpoints are listed: a run that has ended commits no more.
+  // Counted before the checkpoints are listed, because a run that has ended by then commits no
+  // more.
   std::size_t running = 0;
   for (const Scope& scope : scopes_) {
     running += static_cast<std::size_t>(store::running(*store_, scope.what));
   }
   if (!store_->catalog().follow()) running = std::max<std::size_t>(running, 1);
-  // A run that came back, or from another experiment, has checkpoints from before.
+  // A run that was restored or renamed has checkpoints with ids lower than `after`.
   if (const std::int64_t mark = store::membership_mark(*store_); mark != membership_) {
     membership_ = mark;
     for (Scope& scope : scopes_) scope.after = 0;

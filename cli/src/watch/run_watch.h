@@ -1,5 +1,5 @@
-// Finds the checkpoints of Flor's own runs as soon as they are committed: woken by the store's
-// bell, which every recording process rings.
+// Finds the checkpoints of Flor's own runs as soon as they are committed. The store's bell, a file
+// that every recording process touches, wakes it.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -18,8 +18,8 @@ namespace flor::cli {
 
 class RunWatch final : public CheckpointSource {
  public:
-  /// `store`: opened for this object, so that it never waits for another's transactions. `poll`:
-  /// time between looks where the bell of another machine is not heard.
+  /// `store`: opened for this object alone, so that it never waits for other transactions. `poll`:
+  /// time between looks, because processes on other machines do not ring a bell that is heard here.
   RunWatch(std::shared_ptr<store::Store> store, std::vector<store::CheckpointScope> scopes,
            std::chrono::milliseconds poll);
   ~RunWatch() override;
@@ -40,7 +40,7 @@ class RunWatch final : public CheckpointSource {
  private:
   struct Scope {
     store::CheckpointScope what;
-    std::int64_t after = 0;  ///< id of the latest checkpoint that was looked at
+    std::int64_t after = 0;  ///< id of the latest checkpoint that was examined
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 
@@ -49,7 +49,7 @@ class RunWatch final : public CheckpointSource {
   std::chrono::milliseconds pause_;
   int inotify_ = -1;
   std::size_t running_ = 0;
-  std::int64_t membership_ = 0;  ///< store::membership_mark
+  std::int64_t membership_ = 0;  ///< store::membership_mark at the last look
   Clock::time_point due_;
 };
 

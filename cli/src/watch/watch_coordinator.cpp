@@ -25,9 +25,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A request to end comes with a bell; this interval is the fallback.
+/// Pause between looks for a request to end, in case its bell is not heard.
 constexpr milliseconds kAsk{10'000};
-/// How long the last reports are tried, and the pause between tries.
+/// How long the last reports are tried when the watch ends, and the pause between tries.
 constexpr milliseconds kLastTries{2000}, kBetween{200};
 
 Moment this_moment() { return {std::chrono::steady_clock::now(), now_us()}; }
@@ -51,7 +51,7 @@ store::JobOrders terms(const WatchPlan& plan, const std::string& owner) {
           .retries = plan.retries};
 }
 
-/// Repeats the call until it succeeds, or fails at a time after `until`.
+/// Repeats the call until it succeeds. Rethrows its error after the time `until`.
 template <typename Call>
 auto insist(std::chrono::steady_clock::time_point until, const Call& call) {
   for (;;) {
@@ -82,7 +82,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
         return open_group(judge, evaluator);
       }) {
   sources_.emplace(store_, queue_, open_source(store_, plan_), plan_, evaluators_, desk_, note_);
-  ::signal(SIGIO, SIG_IGN);  // of leases on files that another process wants to write
+  ::signal(SIGIO, SIG_IGN);  // SIGIO comes from leases on files that another process wants to write
   if (!lock_) throw Busy("another process holds this watch's lock: try again");
   store::require_directory_in_home(job_logs(store));
   for (const WatchPlan::Judge& judge : plan_.judges) {
@@ -90,7 +90,7 @@ WatchCoordinator::WatchCoordinator(store::Store& store, store::JobQueue& queue, 
       return queue_.add_evaluator(spec, digest);
     });
   }
-  bell_ = queue_.bell();  // from now on
+  bell_ = queue_.bell();  // listens from this moment on
   sources_->open();
   enter();
 }
@@ -100,7 +100,7 @@ std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::J
   if (plan_.engine.is_local()) {
     return std::make_unique<WorkerGroup>(judge.group, evaluator, job_logs(store_), note_);
   }
-  // The files below `scratch` are removed with the watch, however it ends.
+  // The directory below `scratch` is removed when the watch ends, even if it is killed.
   ClusterPlan cluster{.engine = plan_.engine,
                       .name = watch_job_name(owner_),
                       .directory = {},
@@ -111,7 +111,7 @@ std::unique_ptr<EvaluationGroup> WatchCoordinator::open_group(const WatchPlan::J
   return std::make_unique<ClusterGroup>(judge.group, evaluator, std::move(cluster), note_);
 }
 
-/// Announces this watch to processes that list watches and to those that delete checkpoints.
+/// Registers this watch, for processes that list watches and for those that delete checkpoints.
 void WatchCoordinator::enter() {
   store::Watcher self{.key = owner_, .pid = ::getpid(), .host = host_name()};
   const std::vector<std::string> places = sources_->places();
@@ -121,7 +121,7 @@ void WatchCoordinator::enter() {
       if (judge.directory && judge.directory->string() != place) continue;
       self.places.push_back({place, judge.group.evaluator.text()});
     }
-    // A watch that judges jobs which other processes have added.
+    // A watch without places evaluates jobs that other processes have added.
     if (places.empty()) self.places.push_back({"", judge.group.evaluator.text()});
   }
   entry_.emplace(store_, self);
@@ -129,7 +129,7 @@ void WatchCoordinator::enter() {
                      store::Store::open(store_.home(), store::OpenMode::existing), owner_,
                      plan_.handover),
                  note_);
-  // For evaluators that read a checkpoint in place.
+  // for evaluators that read a checkpoint from the store
   ::setenv("FLOR_HOME", store_.home().c_str(), 1);
 }
 
@@ -170,8 +170,7 @@ void WatchCoordinator::watch() {
   }
 }
 
-/// The watch ends because of an error, which its caller reports; results that came before still
-/// count.
+/// Saves the results that came before an error that ends the watch; the caller reports the error.
 void WatchCoordinator::rescue(const std::string& reason) {
   try {
     give_back();
@@ -210,7 +209,7 @@ WatchCoordinator::Clock::time_point WatchCoordinator::due() const {
   return can_replace ? std::min(due, evaluators_.next_edit()) : due;
 }
 
-/// After a request to end: returns jobs that no worker has begun to the queue.
+/// After a request to end, returns jobs that no worker has begun to the queue.
 void WatchCoordinator::wind_down() {
   if (stop_request_ != store::StopRequest::none) desk_.give_back(evaluators_.take_waiting());
 }
@@ -222,12 +221,13 @@ bool WatchCoordinator::has_ended() const {
 }
 
 bool WatchCoordinator::is_idle() {
-  // An evaluator that cannot be loaded must be reported, though there is nothing to judge.
+  // An evaluator that cannot be loaded must be reported even if there is nothing to evaluate.
   return desk_.is_idle(sources_->is_idle() && !files_->rests() && leases().empty() &&
                        evaluators_.is_ready());
 }
 
-/// A user waits for a watch that ends when idle, so it must not retry for ever.
+/// Throws Error if writing has failed for too long. Only with `until_idle`, because a user waits
+/// for such a watch.
 void WatchCoordinator::lose_patience() const {
   if (!plan_.until_idle) return;
   if (const auto why = desk_.failure(Clock::now(), plan_.patience)) throw Error(*why);
@@ -237,7 +237,7 @@ void WatchCoordinator::lose_patience() const {
 // ---------------------------------------------------------------------------------------------
 // Jobs.
 
-/// A checkpoint of Flor's own is written to a file before a worker gets the job.
+/// Gives a job to the workers; if its checkpoint is one of Flor's own, makes its file first.
 void WatchCoordinator::hand_over(const store::LeasedJob& job) {
   if (ends_) return desk_.give_back(job.lease);
   if (JobFiles::concerns(job)) return files_->prepare(job);
@@ -294,7 +294,8 @@ void WatchCoordinator::notice_edits() {
   }
 }
 
-/// False if the queue cannot be written at the moment, which the next exchange reports.
+/// Replaces an edited evaluator by its new version. Returns false if the queue cannot be written at
+/// the moment; the next exchange reports the error.
 bool WatchCoordinator::replace_edited(std::size_t evaluator) {
   std::int64_t number = 0;
   try {
@@ -360,7 +361,7 @@ void WatchCoordinator::take(const store::JobReplies& replies) {
   for (const store::Lease& lease : news.called_off) call_off(lease);
 }
 
-/// Shows results that have become durable, and begins a sync of those accepted meanwhile.
+/// Tells the user the results that have become durable, and begins a sync of those accepted since.
 void WatchCoordinator::publish() {
   try {
     if (sync_.take()) tell(desk_.accepted().synced());
@@ -390,7 +391,8 @@ void WatchCoordinator::give_back() {
     ::poll(&waiting, 1, -1);
     take_replies();
   }
-  // After an error we go on: the failed exchange may have leased jobs that we do not know of.
+  // Continues after a failed exchange, because it may have leased jobs that this process does not
+  // know of.
   if (!desk_.has_orders() && !desk_.fails() && desk_.accepted().size() == 0) return;
   try {
     const auto until = Clock::now() + kLastTries;

@@ -1,5 +1,5 @@
-// `flor watch`: the loop that waits for news of checkpoints, workers and the queue, and carries it
-// from one to the other.
+// `flor watch`: the loop that waits for events of checkpoints, workers and the queue, and passes
+// them on between these.
 #pragma once
 
 #include "process/background_calls.h"
@@ -25,29 +25,31 @@
 
 namespace flor::cli {
 
-/// When an evaluator is edited, its workers finish their jobs with the old version; then it becomes
-/// a new evaluator, which takes over the waiting jobs.
+/// Connects the finder of checkpoints, the queue and the workers. When the user edits an evaluator,
+/// its workers finish their jobs with the old version; then it becomes a new evaluator in the
+/// queue, which takes over the waiting jobs.
 ///
-/// Everything happens in the thread that calls `run`, except slow work: finding, and exchanges with
-/// the queue, during which more is collected for the next one. Workers get their next jobs as soon
-/// as the queue knows of a result, which is reported as soon as it is durable.
+/// Everything happens in the thread that calls `run`, except slow work: finding checkpoints, and
+/// exchanges with the queue, during which orders are collected for the next exchange. Workers get
+/// their next jobs as soon as the queue knows a result; the user is told the result as soon as it
+/// is durable.
 class WatchCoordinator {
  public:
   using Say = std::function<void(const JobEvent&)>;
   using Note = WatchNote;
 
-  /// Begins to watch. The store and the queue must outlive it. Throws what DirectoryWatch, Store
-  /// and JobQueue throw.
+  /// Begins to watch. The store and the queue must outlive this object. Throws what DirectoryWatch,
+  /// Store and JobQueue throw.
   WatchCoordinator(store::Store& store, store::JobQueue& queue, WatchPlan plan, Say say, Note note);
   ~WatchCoordinator();
   WatchCoordinator(const WatchCoordinator&) = delete;
   WatchCoordinator& operator=(const WatchCoordinator&) = delete;
 
-  /// Runs until it is idle, if `until_idle` is set, or a process asks it to end (queue/watchers.h),
-  /// or SIGINT or SIGTERM comes, which the caller has blocked. Then returns its leases to the
-  /// queue. Returns `done`, also when it was asked to end; `partly_done` if a checkpoint has been
-  /// given up or was never complete; or `interrupted`. While the queue cannot be written it keeps
-  /// its reports and tries again; Error if they are lost in the end.
+  /// Runs until it is idle (if `until_idle` is set), a process asks it to end (queue/watchers.h),
+  /// or SIGINT or SIGTERM comes, which the caller must have blocked. Then returns its leases to the
+  /// queue. Returns `done`, also when it was asked to end; `partly_done` if a checkpoint was given
+  /// up or never became complete; or `interrupted`. If the queue cannot be written, keeps its
+  /// reports and tries again; throws Error if they are lost in the end.
   ExitStatus run();
 
  private:
@@ -91,13 +93,13 @@ class WatchCoordinator {
   std::optional<store::RunLock> lock_;
   JobDesk desk_;
   std::optional<WatchedSources> sources_;
-  std::optional<store::WatcherEntry> entry_;  // is there until the workers are gone
+  std::optional<store::WatcherEntry> entry_;  // exists until the workers have ended
   Evaluators evaluators_;
   std::optional<JobFiles> files_;
   Clock::time_point next_ask_;
   store::StopRequest stop_request_ = store::StopRequest::none;
   bool stop_ = false;  // a signal came
-  bool ends_ = false;  // new leases are returned at once
+  bool ends_ = false;  // the watch ends: new leases are returned at once
   StopSignals signals_{SIGINT, SIGTERM};
   int bell_ = -1;
   Background<store::JobReplies> exchange_;

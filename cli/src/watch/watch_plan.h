@@ -1,4 +1,4 @@
-// The orders to a watch, and the events that it tells the user of.
+// The orders of a watch, and the events that it reports.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -19,39 +19,46 @@
 namespace flor::cli {
 
 struct WatchPlan {
-  /// Absolute. If empty, it judges jobs that other processes have added.
+  /// Absolute paths. If `directories` and `scopes` are empty, the watch only evaluates jobs that
+  /// other processes have added.
   std::vector<std::filesystem::path> directories;
-  std::vector<store::CheckpointScope> scopes = {};  ///< Flor's own runs, instead of directories
-  Handover handover = Handover::safetensors;        ///< of their checkpoints
-  /// An evaluator, and the directory whose checkpoints it judges; nothing: all.
+  std::vector<store::CheckpointScope> scopes = {};  ///< Flor's own runs, to be watched instead of
+                                                    ///< directories
+  Handover handover = Handover::safetensors;        ///< form in which evaluators get the
+                                                    ///< checkpoints of `scopes`
+  /// An evaluator, and the directory whose checkpoints it evaluates; nullopt: those of all
+  /// directories.
   struct Judge {
     GroupPlan group;
     std::optional<std::filesystem::path> directory = {};
   };
   std::vector<Judge> judges;  ///< at least one
-  std::string arguments;      ///< for the evaluators, besides the path: a JSON object, or nothing
+  std::string arguments;      ///< a JSON object that evaluators get besides the path; may be empty
   DirectoryWatchOptions finding;
   store::JobOrder order = store::JobOrder::fifo;
   store::RetryPolicy retries;
-  EngineWish engine;                           ///< where the workers are
-  std::chrono::milliseconds idle{60'000};      ///< how long workers elsewhere wait for a job
-  std::chrono::milliseconds lease{30'000};     ///< prolonged three times before it ends
-  bool existing = false;                       ///< judges checkpoints from before the start, too
-  bool until_idle = false;                     ///< ends when there is nothing to do
-  std::chrono::milliseconds patience{60'000};  ///< with `until_idle`, while writing fails
+  EngineWish engine;                           ///< where the workers run
+  std::chrono::milliseconds idle{60'000};      ///< how long workers on other machines are kept
+                                               ///< without a job
+  std::chrono::milliseconds lease{30'000};     ///< duration of a lease; it is renewed three times
+                                               ///< before it ends
+  bool existing = false;                       ///< also evaluate checkpoints from before the start
+  bool until_idle = false;                     ///< end when there is nothing to do
+  std::chrono::milliseconds patience{60'000};  ///< with `until_idle`: how long writing may fail
+                                               ///< before the watch ends
 };
 
-/// An evaluation has ended.
+/// The end of an evaluation.
 struct JobEvent {
   enum class Kind { done, failed, dead };
   Kind kind = Kind::done;
   std::int64_t job = 0;
   std::string path;
-  std::string text;    ///< the result, or why there is none
-  double seconds = 0;  ///< how long it took
+  std::string text;    ///< the result, or the reason why there is none
+  double seconds = 0;  ///< duration of the evaluation
 };
 
-/// A line for the user, about the watch itself.
+/// Called with a line for the user about the watch itself.
 using WatchNote = std::function<void(const std::string&)>;
 
 }  // namespace flor::cli

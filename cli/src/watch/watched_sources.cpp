@@ -71,10 +71,10 @@ void WatchedSources::take_over(std::size_t evaluator, std::int64_t number) {
   }
 }
 
-/// Hands jobs that waited when the evaluator was edited to its new version: no worker would do the
-/// old jobs, and their checkpoints are not found again. The old jobs are dropped, so that they can
-/// be added again if the edit is undone. The source may be asked meanwhile, beside the finder's
-/// thread.
+/// Adds the jobs that waited when the evaluator was edited for its new version: no worker would do
+/// the old jobs, and the finder does not report their checkpoints again. The old jobs are dropped,
+/// so that they can be added again if the edit is undone. This may ask the source while the
+/// finder's thread uses it.
 void WatchedSources::take_over(std::int64_t number, const std::string& spec,
                                const std::vector<store::Sighting>& seen) {
   std::set<std::int64_t> older;
@@ -83,7 +83,7 @@ void WatchedSources::take_over(std::int64_t number, const std::string& spec,
   }
   if (older.empty()) return;
   store::JobOrders orders = desk_.terms();
-  // Leases of a watch that has died are free from now on.
+  // An exchange frees the leases of a watch that has died.
   orders.requests = {{number, 0}};
   queue_.exchange(orders);
   orders.requests.clear();
@@ -105,13 +105,15 @@ void WatchedSources::take_over(std::int64_t number, const std::string& spec,
     for (auto job = begin; job != end; ++job) replaced.insert(job->second);
   }
   if (replaced.empty()) return;
-  queue_.exchange(orders);  // first, so that nothing is lost between
+  queue_.exchange(orders);  // before the drop, so that nothing is lost if this process is killed in
+                            // between
   for (const store::JobState state : {store::JobState::queued, store::JobState::failed}) {
     queue_.drop({.state = state, .ids = replaced});
   }
 }
 
-/// Lets the source skip files that all evaluators know: they are never read, nor remembered twice.
+/// Lets the source skip files that all evaluators of the place know, so that they are neither read
+/// nor remembered twice.
 void WatchedSources::forget_what_all_know(std::size_t place) {
   std::vector<Pair>& pairs = pairs_[place];
   if (pairs.empty()) return;

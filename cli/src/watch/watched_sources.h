@@ -1,5 +1,5 @@
-// The places of a watch: which evaluators judge the checkpoints found there, which are new to each,
-// and what happens to waiting jobs when an evaluator is edited.
+// The places that a watch watches: which evaluators evaluate the checkpoints found there, which
+// checkpoints are new to each, and what happens to waiting jobs when an evaluator is edited.
 #pragma once
 
 #include "queue/jobs.h"
@@ -23,47 +23,48 @@
 namespace flor::cli {
 
 /// Turns found checkpoints into new jobs at the desk: one for each evaluator of the place that does
-/// not know the checkpoint. The store remembers what was seen for which evaluator, so that a later
-/// watch knows it, too. One thread makes all calls; from `start` to `stop` the source belongs to a
-/// thread of its own.
+/// not know the checkpoint yet. The store remembers which evaluator has seen which checkpoint, for
+/// later watches. Must be called from one thread only; between `start` and `stop` the source
+/// belongs to the finder's thread.
 class WatchedSources {
  public:
-  /// The arguments, except the source, must outlive it.
+  /// All arguments except the source must outlive this object.
   WatchedSources(const store::Store& store, store::JobQueue& queue,
                  std::unique_ptr<CheckpointSource> source, const WatchPlan& plan,
                  const Evaluators& evaluators, JobDesk& desk, WatchNote note);
 
-  /// Pairs places with evaluators, which must all have been added. Checkpoints that were there when
-  /// a place was watched for the first time are judged only with `existing`; later ones always are.
-  /// Throws what the store and the queue throw.
+  /// Pairs places with evaluators, which must all have been added before. Checkpoints that were
+  /// there when a place was watched for the first time are evaluated only with `existing`, later
+  /// ones always. Throws what the store and the queue throw.
   void open();
-  /// Begins to look for checkpoints, and ends it.
+  /// `start` begins to look for checkpoints in another thread; `stop` ends that.
   void start() { finder_.emplace(*source_); }
   void stop() { finder_.reset(); }
 
   /// The names of the places.
   std::vector<std::string> places() const { return source_->places(); }
-  /// Readable when there is news to take.
+  /// A descriptor that is readable when `take_news` has work.
   int descriptor() const { return finder_->descriptor(); }
-  /// Brings to the desk what was found since the last call. Throws Error if nothing more will be.
+  /// Adds jobs for what was found since the last call. Throws Error if the finder has ended.
   void take_news() { take(finder_->take()); }
-  /// The same, with news from elsewhere.
+  /// Adds jobs for the given news.
   void take(Finder::News news);
-  /// Whether everything was looked at, and nothing is expected.
+  /// Whether everything has been examined, and nothing more is expected.
   bool is_idle() const { return is_idle_; }
-  /// Paths of checkpoints that are not complete.
+  /// Paths of incomplete checkpoints.
   const std::vector<std::string>& incomplete() const { return incomplete_; }
 
-  /// Hands the waiting jobs of an edited evaluator to its new version, which has this number.
-  /// Throws what the queue throws; then nothing is lost, and it may be called again.
+  /// Moves the waiting jobs of an edited evaluator to its new version, whose id in the queue is
+  /// `number`. Throws what the queue throws; then nothing is lost, and the call may be repeated.
   void take_over(std::size_t evaluator, std::int64_t number);
 
  private:
   /// A place with an evaluator for it.
   struct Pair {
-    std::size_t evaluator = 0;  // place in the plan
-    std::int64_t watch = 0;     // of WatchMemory
-    /// Checkpoints that this evaluator need not judge, though another evaluator of the place must.
+    std::size_t evaluator = 0;  // index in the plan
+    std::int64_t watch = 0;     // id in WatchMemory
+    /// Checkpoints that this evaluator need not evaluate, although another evaluator of the place
+    /// must.
     std::unordered_map<std::string, store::FileIdentity> known;
   };
 

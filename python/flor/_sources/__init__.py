@@ -46,7 +46,7 @@ class Findings:
         self.program = Program(self.sources)
         self.slices = Slices(self.program)
         self.is_too_much = False
-        self.sliced = {}  # by what is kept
+        self.sliced = {}  # by the set of kept variables
         self.sites = [site for source in self.sources for site in sites_of(source)]
         self.registered = Registered(self.program, self.slices, self.sources)
         self.reasons = {}
@@ -68,7 +68,7 @@ class Findings:
             try:
                 self.read_changed(path, before, now)
             except (SyntaxError, ValueError, RecursionError):
-                # Another version of Python may have recorded it.
+                # The file may be written for another version of Python.
                 self.failed = f"{path} changed, and cannot be read as Python"
                 change = Change(None, None, "changed", False, None)
                 change.path = path
@@ -90,7 +90,8 @@ class Findings:
         if before is not None:
             self.changes += changes
             return
-        # A new file does nothing by itself: what imports it, and calls its functions, has changed as well.
+        # A new file does nothing by itself: what imports it and calls its functions has changed, too. Only what it logs
+        # counts.
         self.changes += [change for change in changes if change.looks and change.what.startswith("logs")]
         if has_effects(source.tree):
             self.changes.append(Change(source, source.tree.body[0], "is a new file that does something when it is imported",
@@ -115,7 +116,7 @@ class Findings:
                     self.changes.append(Change(source, source.tree.body[0], "is imported now, and does something then",
                                                False, None))
 
-    # Why a loop is to be executed -------------------------------------------------------------------------------------
+    # Why a loop must be executed --------------------------------------------------------------------------------------
 
     def conclude(self):
         told = set()
@@ -262,7 +263,7 @@ class Findings:
             for one in [*node.args, *(keyword.value for keyword in node.keywords)]:
                 self.note_attached(source, one, call, kept)
         else:
-            # The object is kept; a variable that the loop binds to another one is not.
+            # The object is stored; a variable that the loop binds to another object is not.
             key = self.slices.key_of(source, node)
             if key not in self.slices.own_changes(source, [source.statement_of(call)])[0]:
                 kept.add(key)

@@ -3,7 +3,7 @@
 import ast
 import builtins
 
-# Libraries whose functions leave their arguments alone, but for those below; what they keep themselves are generators.
+# Libraries whose functions do not change their arguments, except for _WRITERS. The only state they keep is generators.
 _QUIET_LIBRARIES = {"torch", "numpy", "math", "random", "time", "itertools", "collections", "functools", "statistics",
                     "copy", "datetime", "json", "os", "sys", "tqdm", "sklearn", "scipy", "torchvision", "torchmetrics",
                     "flor", "logging", "pathlib", "typing", "string", "re", "warnings", "operator"}
@@ -11,7 +11,7 @@ _WRITERS = {"shuffle", "copyto", "put", "putmask", "place", "fill_diagonal", "he
             "delattr", "exec", "eval", "backward", "to_", "seed", "insort"}
 _QUIET_BUILTINS = (set(dir(builtins)) - {"setattr", "delattr", "next", "exec", "eval", "iter", "map", "filter", "zip"}) | {
     "map", "filter", "zip"}
-# Methods of tensors, arrays, texts and containers that leave their object alone.
+# Methods of tensors, arrays, texts and containers that do not change their object.
 _QUIET_METHODS = {
     "item", "detach", "cpu", "cuda", "numpy", "clone", "mean", "sum", "argmax", "argmin", "max", "min", "size", "dim",
     "float", "double", "half", "long", "int", "bool", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute",
@@ -22,20 +22,20 @@ _QUIET_METHODS = {
     "index_select", "masked_select", "contiguous", "isnan", "isinf", "count", "index", "parameters", "named_parameters",
     "state_dict", "buffers", "named_buffers", "children", "modules", "named_modules", "get_last_lr", "cpu", "add", "sub",
     "mul", "div", "shape", "ndim", "element_size", "data_ptr", "stride", "is_contiguous", "bfloat16", "round", "clamp"}
-_QUIET_METHODS -= {"sort", "add"}  # of lists and sets they change the object
+_QUIET_METHODS -= {"sort", "add"}  # they change lists and sets
 _IMMUTABLE_MAKERS = {"int", "float", "str", "bool", "len", "range", "tuple", "abs", "round", "min", "max", "sum"}
 _STATELESS = {"ReLU", "Softmax", "LogSoftmax", "Sigmoid", "Tanh", "Flatten", "Identity", "GELU", "Dropout"}
 
-# Methods that change their object, also where they are handed on: map(seen.append, items).
+# Methods that change their object, even if they are only passed on: map(seen.append, items).
 MUTATORS = {"append", "appendleft", "extend", "insert", "pop", "popleft", "popitem", "remove", "discard", "clear", "update",
             "setdefault", "add", "sort", "reverse", "write", "put", "send", "step", "backward", "__setitem__", "__next__"}
-# What goes through its argument, and so ends an iterator.
+# Functions that iterate over an argument, and thereby exhaust it if it is an iterator.
 _CONSUMERS = {"list", "tuple", "set", "frozenset", "dict", "sum", "max", "min", "any", "all", "sorted", "zip", "map", "filter",
               "enumerate", "reversed", "iter", "join", "islice", "chain", "cycle", "tee", "takewhile", "dropwhile", "groupby",
               "accumulate", "starmap", "zip_longest", "product", "permutations", "combinations", "fromiter", "deque",
               "Counter", "reduce", "OrderedDict", "fsum", "mean", "fmean"}
 
-# State outside of variables. All files are one, and so is what libraries and the process keep.
+# State outside of variables, treated as two variables: all files, and all state of libraries and of the process.
 FILES = ("files", "files")
 LIBRARIES = ("libraries", "the state of a library or of the process")
 
@@ -43,7 +43,7 @@ _FILES = {"open", "load", "loads", "dump", "save", "savez", "savetxt", "loadtxt"
           "writelines", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "is_file", "is_dir", "listdir",
           "scandir", "iterdir", "glob", "rglob", "stat", "getsize", "getmtime", "unlink", "remove", "rename", "replace",
           "mkdir", "makedirs", "touch", "to_csv", "read_csv", "connect", "execute", "fromfile", "tofile", "memmap"}
-# Of libraries that leave their arguments alone.
+# Functions of the quiet libraries that change or read settings of the process.
 _CHANGES_PROCESS = ("set_", "seterr", "chdir", "putenv", "unsetenv", "setlocale", "use_", "basicConfig", "filterwarnings",
                     "simplefilter", "enable_", "disable_", "setrecursionlimit", "reset_", "manual_seed", "register_")
 _ASKS_PROCESS = ("get_", "is_grad_enabled", "is_inference", "getcwd", "getenv", "geterr", "getlocale", "are_", "num_threads",
@@ -58,7 +58,7 @@ def uses_files(source, call):
     if name == "print":
         return any(keyword.arg == "file" for keyword in call.keywords)
     if name == "replace" and len(call.args) != 1:
-        return False  # of a text
+        return False  # str.replace
     return name in _FILES and source.flor_call(call) is None
 
 

@@ -49,7 +49,7 @@ class Carried:
             if key[0] == ATTRIBUTE or not isinstance(key[1], str) or not self.is_state(key, key in assigned):
                 continue
             if isinstance(key[0], ast.AST) and key[0] is not site.source.scope_of(site.call):
-                continue  # of a function that has returned
+                continue  # a local variable of a function that has returned
             line = self.read_later(slices, site, key)
             if line is None:
                 continue
@@ -96,8 +96,8 @@ class Carried:
         while main is not None and source.scope_of(statement) is not main and source.scope_of(statement) is not source.tree:
             function = source.scope_of(statement)
             if not slices.holds(site.statement, function):
-                return self.updates_itself(key)  # called from anywhere
-            statement = function  # a function that each iteration makes anew
+                return self.updates_itself(key)  # the function may be called from anywhere
+            statement = function  # a function that each iteration defines anew
         if main is None or source.scope_of(statement) is not main:
             return self.updates_itself(key)
         if not slices.holds(site.statement, statement) or statement is site.statement:

@@ -35,7 +35,7 @@ class Changes:
     def function_changes(self, source, function):
         key = ("changes", function)
         if key not in self.known:
-            self.known[key] = None  # of a function that calls itself all parameters count
+            self.known[key] = None  # while a recursive function is examined, all its parameters count as changed
             self.known[key] = self.own_changes(source, function.body)
         return self.known[key] or ({EVERYTHING}, {(function, one.arg) for one in function.args.args})
 
@@ -74,12 +74,12 @@ class Changes:
     def operators_mutate(self):
         """An operator of the program's own classes may change what it is applied to."""
         if "operators mutate" not in self.known:
-            self.known["operators mutate"] = False  # until it is known
+            self.known["operators mutate"] = False  # assumed while it is being determined
             self.known["operators mutate"] = any(
                 key[0] is function for name in self.program.operators() for owner, function in self.program.functions[name]
                 for key in self.function_changes(owner, function)[1])
             for key in [key for key in self.known if isinstance(key, tuple) and key[0] == "changes"]:
-                del self.known[key]  # found without
+                del self.known[key]  # determined under that assumption
         return self.known["operators mutate"]
 
     def mutate(self, source, node, mutated):
@@ -123,7 +123,7 @@ class Changes:
             yield source, node
             root, names = attributes_of(node)
             for name in names:
-                yield from self.returned(name, depth)  # a property
+                yield from self.returned(name, depth)  # the name may be a property
             if isinstance(node, (ast.Attribute, ast.Subscript)):
                 yield from self.returned_by_any("operators", self.program.operators(), depth)
             if isinstance(root, ast.Call):
@@ -136,7 +136,7 @@ class Changes:
             more += [*node.args, *(keyword.value for keyword in node.keywords)]
             if isinstance(node.func, ast.Name) and self.program.variable(source, node.func, name) is not None and (
                     not self.program.is_stateless(source, node.func)):
-                more.append(node.func)  # an object that is called
+                more.append(node.func)  # a callable object
             if name not in self.program.functions and self.program.library_of(source, node.func) is None and (
                     name not in _QUIET_BUILTINS and name not in _QUIET_METHODS and not source.flor_call(node)):
                 names = {function.name for function in self.program.anywhere}
@@ -145,7 +145,7 @@ class Changes:
             return
         elif isinstance(node, ast.Lambda):
             more = [one for one in [*node.args.defaults, *node.args.kw_defaults, node.body] if one is not None]
-        else:  # containers, choices, comprehensions, operators
+        else:  # containers, conditional expressions, comprehensions, operators
             more = [one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.expr, ast.comprehension))]
             if isinstance(node, ast.comprehension):
                 more = [node.iter]
@@ -175,7 +175,7 @@ class Changes:
             key = ("returned", function)
             if key not in self.known:
                 if function in self.returning:
-                    continue  # of a function that calls itself the other values count
+                    continue  # a recursive function: its other return values decide
                 self.returning.append(function)
                 values = [part.value for part in ast.walk(function)
                           if isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom)) and part.value is not None]
@@ -192,7 +192,7 @@ class Changes:
             return
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", None)
-        is_alone = isinstance(source.parents.get(call), ast.Expr)  # its value is not used: it is called for its effects
+        is_alone = isinstance(source.parents.get(call), ast.Expr)  # the value is unused, so the call is for its effects
         self.mutate_beside(source, call, name, mutated)
         library = self.program.library_of(source, call.func)
         if library is not None:
@@ -207,7 +207,7 @@ class Changes:
         if name in self.program.functions:
             return self.mutate_by_functions(source, call, self.program.functions[name], mutated)
         methods = self.program.called_methods(source, call.func)
-        if methods is not None:  # of an object that is called, which is changed as far as it has state
+        if methods is not None:  # a callable object, which the call changes if it has state
             if not self.program.is_stateless(source, call.func):
                 self.mutate(source, call.func, mutated)
             return self.mutate_by_functions(source, call, methods, mutated)

@@ -15,13 +15,13 @@ class Change:
     """A statement that came, went, or is another one."""
 
     def __init__(self, source, node, what, looks, function, line=None, owner=None):
-        self.source = source      # the new file; None if it is gone
-        self.node = node          # of the new file; None if a statement went
+        self.source = source      # the new version of the file; None if the file is gone
+        self.node = node          # in the new version; None if a statement was removed
         self.line = line or (node.lineno if node is not None else 1)
-        self.what = what          # `logs "norm"`, `'0.8' is now '0.9'`
-        self.looks = looks        # it only looks at the computation
-        self.function = function  # the new function that holds it, or None
-        self.owner = owner        # the statement in whose body something went
+        self.what = what          # for the user: `logs "norm"`, `'0.8' is now '0.9'`
+        self.looks = looks        # whether it only observes the computation
+        self.function = function  # the function of the new version that contains it, or None
+        self.owner = owner        # the statement from whose body something was removed
 
     @property
     def where(self):
@@ -78,7 +78,7 @@ class Comparison:
         self.before, self.now = before, now
         self.changes = []
         self.names_before = _names(before.tree)
-        self.elsewhere = elsewhere  # names that other files mention, which may import all of this one
+        self.elsewhere = elsewhere  # names that other files mention; those may use `from ... import *`
         self.attributes_before = {part.attr for part in ast.walk(before.tree) if isinstance(part, ast.Attribute)}
         self.own = Own(now, self.names_before)
         self.bodies(before.tree, now.tree, None)
@@ -194,7 +194,7 @@ class Comparison:
         if any(isinstance(part, ast.NamedExpr) and part.target.id in self.names_before for part in ast.walk(node)):
             return False
         if isinstance(source.parents.get(node), ast.ClassDef) and not isinstance(node, (ast.FunctionDef, ast.Pass)):
-            return False  # an attribute of all objects of the class
+            return False  # an attribute of every object of the class
         names = self.names_before
         if source.scope_of(node) is source.tree:
             names = names | self.elsewhere
@@ -249,7 +249,7 @@ class Own:
 
     def __init__(self, source, names_before):
         self.source, self.before = source, names_before
-        self.values = {}  # by name: all that the variable is bound to
+        self.values = {}  # by name: all expressions that the variable is bound to
         for node in ast.walk(source.tree):
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:

@@ -27,13 +27,13 @@ class Program(Flows):
     def __init__(self, sources):
         self.sources = sources
         self.functions, self.owners, self.classes = {}, {}, {}
-        self.calls = {}  # by name: (source, call)
-        self.values = set()  # names of functions and classes that are handed on
+        self.calls = {}  # by name of the function: (source, call)
+        self.values = set()  # names of functions and classes that are used as values
         self.computes_names = False
-        self.unknown_changes = False  # code whose text is made while it runs may change any variable
+        self.unknown_changes = False  # eval and exec may change any variable
         self.known = {}
         self.steps, self.is_bounded = 0, False
-        self.judged = []  # variables of which it is being asked whether they hold immutable values
+        self.judged = []  # variables for which holds_immutable is being determined
         for source in sources:
             for node in ast.walk(source.tree):
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -80,7 +80,7 @@ class Program(Flows):
                 if not named and not (isinstance(parent, ast.ClassDef) and node in parent.bases):
                     self.values.add(name)
             elif isinstance(node, ast.Lambda):
-                self.values |= mentioned([node.body])  # it is called where its text does not stand
+                self.values |= mentioned([node.body])  # the lambda may be called anywhere
             elif isinstance(node, ast.GeneratorExp) and not isinstance(source.parents[node], ast.Call):
                 self.values |= mentioned([node])
 
@@ -91,7 +91,7 @@ class Program(Flows):
             return self.is_made_anywhere(owner.name)
         if isinstance(function, ast.AsyncFunctionDef) or any(
                 isinstance(part, (ast.Yield, ast.YieldFrom)) for part in walk_scope(function)):
-            return True  # its body is executed where its result is asked for
+            return True  # a generator or coroutine: its body is executed where its result is used
         quiet = {"staticmethod", "classmethod", "no_grad", "inference_mode", "enable_grad", "lru_cache", "cache"}
         decorated = any((dotted(one.func if isinstance(one, ast.Call) else one) or "?").rpartition(".")[2] not in quiet
                         for one in function.decorator_list)
@@ -147,7 +147,7 @@ class Program(Flows):
                 if function not in found:
                     found[function] = source
                     waiting.extend(self.mentions(function))
-            for source, node in self.classes.get(name, ()):  # a class is called: what makes its objects is
+            for source, node in self.classes.get(name, ()):  # calling a class calls the functions that make its objects
                 for base in node.bases:
                     waiting.extend(self.mentions(base))
                 for part in node.body:
@@ -391,7 +391,7 @@ class Program(Flows):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(self.binds(source, target, variable) for target in targets):
                     yield node.value
-                    yield from [target for target in targets[:8] if len(targets) > 1]  # a = b = []
+                    yield from [target for target in targets[:8] if len(targets) > 1]  # chained targets: a = b = []
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and self.binds(source, node.target, variable):
                 yield node.iter
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
@@ -401,7 +401,7 @@ class Program(Flows):
                 yield node.subject
         if isinstance(variable[0], ast.AST):
             yield from self.given(variable[0], name)
-            for node in ast.walk(scope):  # `nonlocal` of inner functions
+            for node in ast.walk(scope):  # assignments to `nonlocal` variables in inner functions
                 if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value is not None and (
                         source.scope_of(node) is not scope):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -508,7 +508,7 @@ class Program(Flows):
         if key in self.known:
             return self.known[key]
         if variable in self.judged:
-            return True  # of a variable that is assigned from itself, what else it is assigned decides
+            return True  # a variable that is assigned from itself: its other values decide
         self.judged.append(variable)
         source, _ = self.source_of(variable)
         values = self.bindings(variable)

@@ -55,7 +55,7 @@ class Flows:
             calls.append((name, node))
             return
         if library is None and self.called_methods(source, node.func) == []:
-            return  # an object of torch
+            return  # an object of torch, which keeps no argument
         self.note_mixed(found, node)
 
     def note_mixed(self, found, call):

@@ -4,7 +4,7 @@ import ast
 import os
 import sys
 
-# With one of these in a source, any file of the repository may be imported.
+# A source that uses one of these may import any file of the repository.
 _DYNAMIC = ("importlib", "__import__", "exec", "eval", "runpy", "imp")
 
 
@@ -65,7 +65,7 @@ class Imports:
                 return set(self.sources)
             for name in names:
                 parts = name.split(".")
-                for i in range(1, len(parts) + 1):  # packages on the way are executed, too
+                for i in range(1, len(parts) + 1):  # importing a.b.c executes a and a.b, too
                     waiting.extend(self.by_ending.get("/".join(parts[:i]), ()))
         return found
 

@@ -16,7 +16,7 @@ class Source:
         self.parents = {}
         self.modules, self.functions = set(), {}
         self.starred = []   # modules of `from module import *`
-        self.imported = {}  # name here: the dotted name that it stands for
+        self.imported = {}  # name in this file: the dotted name that it stands for
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node

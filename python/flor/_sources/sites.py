@@ -62,7 +62,7 @@ def _statement(source, node):
         if isinstance(parent, ast.comprehension):
             return holder
     if scope is source.tree:
-        return scope  # it may be iterated anywhere in the module, or in what that calls
+        return scope  # the loop object may be iterated anywhere in the module, or by what the module calls
     names = {part.id for part in ast.walk(holder) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     escapes = any(isinstance(part, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)) or (
         isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store)) for part in ast.walk(scope))
@@ -81,7 +81,7 @@ class Registered:
         drops = any(isinstance(part, ast.Attribute) and part.attr == "drop" and isinstance(part.ctx, ast.Load)
                     and not getattr(source.parents[part], "args", None) for source in sources
                     for part in ast.walk(source.tree))
-        self.entries = []  # (variable, source, call, the `with` that it holds for)
+        self.entries = []  # (variable, source, call, the `with` statement during which it is registered)
         for source in sources:
             for node in ast.walk(source.tree):
                 if source.flor_call(node) == "checkpoints" and not drops:

@@ -11,7 +11,7 @@ from .changed import EVERYTHING, Changes
 from .effects import ATTRIBUTE, UNKNOWN
 from .names import assigned_names, attributes_of, mentioned, root_of
 
-OBJECT = "object"  # (OBJECT, variable): the object that the variable held, whatever it is bound to since
+OBJECT = "object"  # (OBJECT, variable): the object that the variable was bound to, even if it is bound to another since
 
 
 class Slices(Changes):
@@ -20,9 +20,9 @@ class Slices(Changes):
     def __init__(self, program, kept=frozenset(), by_name=frozenset()):
         self.program = program
         self.kept = kept
-        self.by_name = by_name  # of those kept: a restore may bind the variable to another object
+        self.by_name = by_name  # those of `kept` that a restore may bind to another object
         self.known = {}
-        self.returning = []  # functions of which it is being asked what they return
+        self.returning = []  # functions whose return values are being determined
 
     # Names ------------------------------------------------------------------------------------------------------------
 
@@ -63,7 +63,7 @@ class Slices(Changes):
             if key in self.kept:
                 return found
             if isinstance(root, ast.Name) and not is_self and root.id in source.imported:
-                found |= self.program.globals_named(name)  # of a module
+                found |= self.program.globals_named(name)  # a variable of an imported module
         if "__dict__" in names:
             found.add(EVERYTHING)
         return found
@@ -135,12 +135,12 @@ class Slices(Changes):
             parent = source.parents.get(part)
             if found and not found & self.kept and not isinstance(parent, (ast.Attribute, ast.Subscript)) and (
                     self.program.may_be_of_program(source, part)):
-                found.add(EVERYTHING)  # the whole object, handed to whatever looks at it
+                found.add(EVERYTHING)  # the whole object is passed on, so any part of it may be read
             return found
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
             parent = source.parents.get(part)
             if isinstance(parent, (ast.Attribute, ast.Subscript)) and parent.value is part:
-                return set()  # a part of the chain above it
+                return set()  # the outer attribute or subscript stands for the whole chain
             return self.chain(source, part)
         if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load):
             return self.chain(source, part)
@@ -196,7 +196,7 @@ class Slices(Changes):
             if variable in self.kept:
                 if variable in self.by_name and (variable, owner, at) not in direct and (
                         not self.program.holds_immutable(variable)):
-                    found.add((OBJECT, variable))  # another variable has the object that this one had
+                    found.add((OBJECT, variable))  # another variable refers to the object that this variable had
                 continue
             seen.add((variable, at))
             if variable[0] == OBJECT:
@@ -241,7 +241,7 @@ class Slices(Changes):
                 headers += self.headers(node)
                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or (
                         isinstance(part, (ast.Break, ast.Continue)) and isinstance(node, (ast.For, ast.AsyncFor, ast.While))):
-                    break  # it leaves that one alone
+                    break  # it leaves only this function or loop
                 if node is statement:
                     for header in headers:
                         self.push(waiting, source, header, is_placed=True)
@@ -276,7 +276,7 @@ class Slices(Changes):
         if isinstance(getattr(node, "ctx", None), ast.Store):
             waiting.extend((key, source, None) for key in self.chain(source, node))
         deferred = {one for part in ast.walk(node) if isinstance(part, (ast.Lambda, ast.GeneratorExp))
-                    for one in ast.walk(part)}  # read when it is called
+                    for one in ast.walk(part)}  # read when the lambda or generator is executed
         for part in ast.walk(node):
             statement = source.statement_of(part) if is_placed and part not in deferred else None
             for key in self.reads_of(source, part):
@@ -290,7 +290,7 @@ class Slices(Changes):
             return
         values = self.program.assignments(variable) if variable[0] != ATTRIBUTE else []
         if isinstance(variable[0], ast.AST) and (not values or self.program.may_be_given_more(*variable)):
-            found.add(UNKNOWN)  # a parameter that these sources give no value
+            found.add(UNKNOWN)  # a parameter to which these sources pass no value
         for value in values:
             source = self.program.source_holding(value)
             if source is not None:

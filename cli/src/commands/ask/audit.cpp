@@ -1,4 +1,4 @@
-// flor audit: which samples a training used, and how often.
+// flor audit: shows which samples a training used, and how often.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"
@@ -43,7 +43,7 @@ Examples:
   std::string sampler_ = "samples";
 };
 
-/// The differences of an epoch from "every sample once", in words.
+/// Describes how the epoch differs from one in which every sample was used once.
 std::string remark(const EpochAudit& audit) {
   std::vector<std::string> parts;
   if (audit.known < audit.world) {
@@ -102,7 +102,7 @@ void print_json(Context& context, const std::vector<EpochAudit>& audits) {
   print(context.out(), result);
 }
 
-/// Instead of the first rank of a group all of them, unless others are named, too.
+/// Replaces a rank 0 by all ranks of its group, unless another rank of the group is named, too.
 std::vector<store::Run> with_their_ranks(const store::Catalog& catalog,
                                          const std::vector<store::Run>& named) {
   std::vector<store::Run> runs;

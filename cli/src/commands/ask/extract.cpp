@@ -1,4 +1,4 @@
-// flor extract: metrics of what a run printed.
+// flor extract: makes metrics from the text that a run printed.
 #include "choose/pattern.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
@@ -23,7 +23,7 @@
 namespace flor::cli {
 namespace {
 
-/// The number that a text is, and nothing else.
+/// The number if the whole text is one, else nullopt.
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -33,7 +33,8 @@ std::optional<Number> number_of(std::string_view text) {
   return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
 }
 
-/// "loss" of `loss=(...)`, `loss: (...)` or `"loss": (...)`.
+/// The name before the group of a pattern: "loss" in `loss=(...)`, `loss: (...)` and `"loss":
+/// (...)`.
 std::string name_in(std::string_view pattern) {
   const std::size_t group = pattern.find('(');
   std::string_view before = pattern.substr(0, std::min(group, pattern.size()));
@@ -48,7 +49,7 @@ std::string name_in(std::string_view pattern) {
   }
   std::size_t begin = before.size();
   while (begin > 0 && is_letter(static_cast<unsigned char>(before[begin - 1]))) --begin;
-  // The letter of an escape such as \d is no name.
+  // The letter of an escape such as \d does not belong to a name.
   if (begin > 0 && before[begin - 1] == '\\') ++begin;
   return begin < before.size() ? std::string(before.substr(begin)) : std::string();
 }
@@ -137,13 +138,14 @@ store::NewReplay Extraction::question_about(const store::Run& run, std::int64_t 
           .question = fmt::format("printed\n{}\n{}", name_, regex_)};
 }
 
-/// The parts of the run in which there are values, each with their number.
+/// The parts of the run that have values, with the number of values.
 std::vector<store::ReplayedPart> parts_of(const std::vector<store::Value>& values) {
   std::map<std::int64_t, store::ReplayedPart> parts;
   for (const store::Value& value : values) {
     store::ReplayedPart& part = parts[value.place.epoch];
     part.part =
-        value.place.epoch;  // outside of the loops: -1, as the first part of these is called
+        value.place.epoch;  // -1 outside of the loops, which is also the number of the first part
+                            // outside of loops
     part.result.verdict = store::Verdict::verified;
     part.found = store::ValueVerdict::verified;
     ++part.result.values_found;

@@ -1,4 +1,4 @@
-// flor replay: asks a recorded run something, with every core and GPU.
+// flor replay: executes a recorded run again to answer a question, on all cores and GPUs.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "hindsight/all_versions.h"
@@ -114,7 +114,7 @@ Examples:
        trust_ = false;
 };
 
-/// RUN was written as NAME:COMMIT.
+/// Whether the user wrote RUN as NAME:COMMIT.
 bool names_version(const store::Run& run, std::string_view text) {
   text = store::run_of_spec(text);
   const std::size_t colon = text.rfind(':');
@@ -183,7 +183,7 @@ int Replay::replay(Context& context) const {
       throw UsageError(
           "--from fetches one run, which is named: leave out --all-versions and --dry-run");
     }
-    // NAME may mean another run here than there.
+    // NAME may mean another run in this store than in the object store.
     far.emplace(context, run_, from_);
     spec = far->key() + run_.substr(store::run_of_spec(run_).size());
   }
@@ -215,7 +215,8 @@ int Replay::replay(Context& context) const {
     run = std::move(choice.run);
     epoch = choice.epoch;
   }
-  if (!dry_run_) context.store_to_change();  // before anything is printed, if it cannot be written
+  if (!dry_run_) context.store_to_change();  // fails before anything is printed if the store cannot
+                                             // be written
   ReplayRequest request = replay_request(context, run, epoch, wish_,
                                          [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {

@@ -1,4 +1,4 @@
-// flor config: the settings, and where they come from.
+// flor config: shows the settings and where they come from.
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/table.h"

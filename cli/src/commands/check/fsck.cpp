@@ -1,4 +1,4 @@
-// flor fsck: is everything that was stored still there and unharmed?
+// flor fsck: checks that all stored data are present and undamaged.
 #include "commands/commands.h"
 #include "maintain/repair.h"
 #include "output/json.h"
@@ -55,8 +55,8 @@ std::string plural(Number count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-/// A line for each finding, but one for all packs that are missing: they go together, when a disk
-/// or a directory does.
+/// One line for each finding, but only one line for all missing packs, because they usually vanish
+/// together, with a disk or a directory.
 std::vector<std::pair<Finding::Kind, std::string>> summary_of(
     const std::vector<Finding>& findings) {
   std::vector<std::pair<Finding::Kind, std::string>> lines;
@@ -80,7 +80,7 @@ std::vector<std::pair<Finding::Kind, std::string>> summary_of(
   return lines;
 }
 
-/// All checkpoints of a run in one line.
+/// Lists lost checkpoints, in one line for each run.
 std::vector<std::string> by_runs(const std::vector<store::LostContent>& dropped) {
   constexpr std::size_t kNamed = 8;
   std::map<std::string_view, std::vector<std::string_view>> runs;

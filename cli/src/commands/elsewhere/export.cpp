@@ -1,4 +1,4 @@
-// flor export: a checkpoint, or the logged values of runs, as files that other tools read.
+// flor export: writes a checkpoint, or logged values of runs, to files for other tools.
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -108,7 +108,8 @@ Format parse_format(std::string_view text) {
       fmt::format("--format {}: use csv, json, jsonl or tensorboard", printable(text)));
 }
 
-/// Leaves only runs in `words_`, and the file in `output_`.
+/// Splits the operands: afterwards `words_` has only runs, and `output_` the file. Returns the
+/// format.
 Format Export::read_words() {
   const bool ends_in_file = words_.size() == 2 || (words_.size() == 1 && !where_.empty());
   if (output_.empty() && format_.empty() && ends_in_file) {
@@ -146,7 +147,7 @@ Format Export::read_words() {
   return *format;
 }
 
-/// The epoch after which the checkpoint was taken, counted over all main loops.
+/// The epoch that ends with this checkpoint, counted over all main loops.
 std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::CheckpointKey& key) {
   std::int64_t first = 0;
   for (const store::MainLoop& loop : loops) {
@@ -155,7 +156,7 @@ std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::Ch
   return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
 }
 
-/// ", which was deleted: ...", if it was and can be restored.
+/// ", which was deleted: ..." if the checkpoint was deleted and can be restored, else empty.
 std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice,
                          CheckpointKind kind, const std::string& loop) {
   const auto loops = catalog.main_loops(choice.run.id);
@@ -189,7 +190,7 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
   std::string stored;
   for (const CheckpointInfo& info : catalog.checkpoints(choice.run.id)) {
     if (info.key.kind != kind || info.key.loop != loop_) continue;
-    // Before the first iteration of a main loop the state is that after the loop before.
+    // A boundary before the first iteration of a main loop belongs to no epoch of that loop.
     const bool entry = kind == CheckpointKind::boundary && info.key.iteration == 0;
     if (choice.epoch && entry) continue;
     const std::int64_t epoch = epoch_of(loops, info.key);

@@ -1,4 +1,4 @@
-// flor fetch: brings runs back from an object store.
+// flor fetch: downloads runs from an object store.
 #include "checkpoint/elsewhere.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
@@ -96,7 +96,8 @@ Examples:
       result["runs"] = std::move(results);
       print(context.out(), result);
     }
-    // One of them may be of this name; a run that was named by its digits is there.
+    // An unreadable manifest may belong to a run of the same name, unless the user named one run by
+    // its key.
     const bool one = runs.size() == 1 && runs.front().key.starts_with(run_);
     if (!one) refusals.add(note_unreadable(context, there));
     return static_cast<int>(refusals.status());

@@ -1,4 +1,4 @@
-// flor import: a .safetensors file as the checkpoint of a new run.
+// flor import: stores a .safetensors file as the checkpoint of a new run.
 #include "checkpoint/transfer.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"

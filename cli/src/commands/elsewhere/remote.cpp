@@ -1,4 +1,4 @@
-// flor remote: what is in an object store, whether it is sound, and deleting from it.
+// flor remote: lists, checks and deletes runs in an object store.
 #include "choose/keep_rules.h"
 #include "commands/commands.h"
 #include "output/json.h"
@@ -191,7 +191,8 @@ int Remote::verify(Context& context, const std::vector<RemoteRun>& runs,
   return static_cast<int>(report.findings.empty() ? ExitStatus::done : ExitStatus::damaged);
 }
 
-/// Runs whose manifests cannot be read are included: their names are enough to delete them.
+/// The runs to prune. Includes runs whose manifests cannot be read, since their names are enough to
+/// delete them.
 std::vector<RemoteRun> Remote::runs_to_prune(unsigned threads) const {
   const remote::RunList there = remote::list_runs(*objects_, threads);
   if (run_.empty()) return there.runs;

@@ -1,4 +1,4 @@
-// flor spool: brings runs to an object store.
+// flor spool: uploads runs to an object store.
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -84,7 +84,7 @@ Examples:
   Json results_ = Json::array();
 };
 
-/// Leaders of groups first. A name means the runs recorded here alone.
+/// The chosen runs, the first rank of each group first. NAME means only the runs recorded here.
 std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
   std::vector<store::Run> runs = catalog.runs(run_);
   const bool is_name = !runs.empty();
@@ -100,7 +100,7 @@ std::vector<store::Run> Spool::choose(const store::Catalog& catalog) const {
   return runs;
 }
 
-/// A group of ranks goes with the first of them, or stays with it.
+/// The chosen runs that meet the conditions. A group of ranks is treated like its first rank.
 std::vector<store::Run> Spool::choose_where(Context& context,
                                             const store::Catalog& catalog) const {
   std::vector<store::Run> runs = choose(catalog);
@@ -151,7 +151,8 @@ int Spool::run(Context& context) {
   return static_cast<int>(refusals_->status());
 }
 
-/// Nothing more is tried for a run that is refused, nor for its other ranks, if it leads a group.
+/// Calls `work` unless the run was refused before. When the first rank of a group is refused, the
+/// other ranks are, too.
 void Spool::attempt(const char* what, const store::Run& run, const std::function<void()>& work) {
   const std::int64_t group = run.start.rank ? run.start.rank->group : run.id;
   const std::string text = fmt::format("run {} is not {}", title(run), what);
@@ -166,8 +167,9 @@ void Spool::attempt(const char* what, const store::Run& run, const std::function
   results_.push_back({{"run", run.key}, {"refused", why}});
 }
 
-/// A place that does not answer, or another process in the way, does not end it: that may pass.
-/// Runs that are refused are left out from then on.
+/// Uploads again and again until the runs have ended. An unreachable object store or another
+/// process in the way does not end the loop, because that may pass. Refused runs are left out from
+/// then on.
 void Spool::watch(Context& context, store::Store& opened) {
   using std::chrono::seconds;
   constexpr seconds kPause{5}, kLongestPause{300};
@@ -179,7 +181,7 @@ void Spool::watch(Context& context, store::Store& opened) {
       return run.state == store::RunState::running && !refused_.contains(run.id);
     });
     std::string trouble;
-    // After that: a run that has ended says no more.
+    // After `running` was determined: a run that had ended by then adds nothing more.
     if (!opened.catalog().follow()) trouble = "the catalog cannot be brought up to date";
     bool reachable = true;
     for (const store::Run& run : runs_) {

@@ -1,4 +1,4 @@
-// flor jobs: evaluations, and what becomes of them.
+// flor jobs: shows evaluations, and retries, cancels or drops them.
 #include "choose/pattern.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
@@ -65,12 +65,12 @@ Examples:
   int run(Context& context) override;
 
  private:
-  /// The jobs asked for, in terms of the queue and of people.
+  /// The jobs that the user chose.
   struct Choice {
     store::JobFilter filter;
-    std::optional<std::string> run = {};  ///< key
+    std::optional<std::string> run = {};  ///< key of the run
     std::optional<Pattern> path = {};
-    bool all = true;  ///< nothing was asked for
+    bool all = true;  ///< whether the user chose no jobs in particular
   };
 
   Choice choose(Context& context) const;
@@ -88,7 +88,7 @@ Examples:
   bool all_ = false, follow_ = false;
 
   std::unique_ptr<store::JobQueue> queue_;
-  std::unordered_map<std::int64_t, std::string> specs_;  // by evaluator
+  std::unordered_map<std::int64_t, std::string> specs_;  // specification by id of the evaluator
 };
 
 std::int64_t parse_id(const std::string& word) {
@@ -136,7 +136,7 @@ std::vector<Job> Jobs::find(const Choice& choice) const {
   return jobs;
 }
 
-/// All of the jobs that were named; NotFound for a number that none has.
+/// The jobs that the user named. Throws NotFound for a number that no job has.
 std::vector<Job> Jobs::require(const Choice& choice) const {
   const std::vector<Job> named = queue_->jobs({.ids = choice.filter.ids});
   for (const std::int64_t id : choice.filter.ids) {
@@ -247,7 +247,7 @@ int Jobs::run(Context& context) {
   if (follow_ && !action.empty()) {
     throw UsageError(fmt::format("--follow shows jobs, it does not {} them", printable(action)));
   }
-  // A queue on a server is there though this machine has no store yet.
+  // A queue on a server exists even if this machine has no store yet.
   queue_ = !url_.empty() ? open_queue(context.store_to_change(store::OpenMode::create), url_)
            : changes     ? open_queue(context.store_to_change(), url_)
                          : open_queue(context.store(), url_);

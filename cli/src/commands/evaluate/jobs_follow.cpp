@@ -14,10 +14,10 @@ namespace {
 
 using store::Job;
 
-/// A queue on a server does not announce changes, so it is asked this often.
+/// How often to ask a queue on a server, which does not announce changes.
 constexpr std::chrono::milliseconds kPause{1000};
 
-/// A job is shown again when this has changed.
+/// A job's state and token, by its id. The job is shown again when they change.
 using Marks = std::map<std::int64_t, std::pair<store::JobState, std::int64_t>>;
 
 Marks marks_of(const std::vector<Job>& jobs) {
@@ -36,7 +36,7 @@ void follow_jobs(Context& context, const JobsView& view) {
     std::vector<Job> jobs = view.ask();
     Marks now = marks_of(jobs);
     if (is_terminal) {
-      // The title and the cursor take a line each.
+      // The title and the cursor take one line each.
       const auto room = static_cast<std::size_t>(std::max(context.out().height() - 2, 3));
       if (jobs.size() > room) {
         jobs.erase(jobs.begin(), jobs.end() - static_cast<std::ptrdiff_t>(room));

@@ -1,4 +1,4 @@
-// flor watch: judges each new checkpoint of a directory.
+// flor watch: evaluates each new checkpoint of a directory or of Flor's runs.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "commands/evaluate/watch_status.h"
@@ -27,7 +27,7 @@
 namespace flor::cli {
 namespace {
 
-/// "loss=0.5 n=3", with the members of members as "a.b".
+/// Appends metrics as "loss=0.5 n=3"; a member of an inner object is named "a.b".
 void append_metrics(const Json& object, const std::string& prefix, std::string& line) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_object()) {
@@ -119,7 +119,7 @@ Examples:
     engine_options_.setup(syntax, engine_);
     syntax.option("--idle", "SECONDS", idle_,
                   "keep other machines for SECONDS without a job (default 60)");
-    // As Assayer has them.
+    // options of Assayer, the original tool
     syntax.other_name("--directory", "name the directory alone: flor watch DIR --evaluator SPEC");
     syntax.other_name("--eval_existing", "use --existing");
     syntax.other_name("--num_eval_workers", "use --workers N");
@@ -163,7 +163,7 @@ store::JobOrder parse_order(const std::string& text) {
 std::chrono::milliseconds parse_seconds(const char* option, const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(text.c_str(), &end);
-  // Not more than 30 years.
+  // 1e9 seconds are 30 years
   if (text.empty() || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
     throw UsageError(
         fmt::format("{} {}: give a number of seconds, e.g. 0.5", option, printable(text)));
@@ -176,7 +176,7 @@ std::filesystem::path absolute_directory(const std::string& directory) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-/// Compact, since it is part of what a job is known by.
+/// The arguments as compact JSON, because their text is part of a job's identity.
 std::string parse_arguments(const std::string& text) {
   if (text.empty()) return {};
   const Json value = Json::parse(text, nullptr, false);
@@ -187,7 +187,8 @@ std::string parse_arguments(const std::string& text) {
   return compact(value);
 }
 
-/// The watch may be started before the training that makes its directory.
+/// Makes the directories that do not exist: the watch may be started before the training that
+/// writes to them.
 std::vector<std::filesystem::path> Watch::directories(Context& context) const {
   std::vector<std::filesystem::path> paths;
   for (const std::string& directory : directories_) {
@@ -224,7 +225,7 @@ EngineWish Watch::engine(Handover handover) const {
   if (!gpus_.empty()) {
     throw UsageError("flor watch: --gpus are those of this machine: say --gres or --gpus-per-task");
   }
-  // No other machine opens the store: it may be on a file system where that does harm.
+  // Other machines cannot open the store: it may lie on a file system where that would damage it.
   if (handover == Handover::reference) {
     throw UsageError(
         "flor watch: with --engine an evaluator gets a file, --as safetensors or pt: the store is "
@@ -233,7 +234,7 @@ EngineWish Watch::engine(Handover handover) const {
   return engine;
 }
 
-/// "SPEC", or "DIR=SPEC" where DIR is one of those that are watched.
+/// Parses "SPEC", or "DIR=SPEC" where DIR is one of the watched directories.
 WatchPlan::Judge Watch::judge(std::string_view text,
                               const std::vector<std::filesystem::path>& directories) const {
   WatchPlan::Judge judge{.group = group()};
@@ -258,7 +259,8 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
   if (!scopes.empty() && !directories_.empty()) {
     throw UsageError("flor watch: directories and runs need a watch each: name either");
   }
-  // Their jobs name runs of this store, which a watch with another store would take for its own.
+  // Jobs for runs name runs of this store, which a watch with another store would look up in its
+  // own.
   if (!scopes.empty() && !queue_.empty()) {
     throw UsageError(
         "flor watch: the checkpoints of runs lie in this store, which watches elsewhere do not "
@@ -267,7 +269,7 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
   return scopes;
 }
 
-/// The store keeps the text for those who judge later.
+/// Throws UsageError if the text holds a secret, because the store would keep it.
 void refuse_secrets(const std::string& option, const std::string& text) {
   const std::string masked = store::masked(text);
   if (masked == text) return;
@@ -366,7 +368,7 @@ int Watch::run(Context& context) {
         context, *open_queue(elsewhere ? context.store_to_change() : context.store(), queue_));
     return static_cast<int>(ExitStatus::done);
   }
-  // Blocked in all threads: these signals come through a descriptor.
+  // Blocked in all threads, because these signals are received through a descriptor.
   sigset_t stopping;
   ::sigemptyset(&stopping);
   ::sigaddset(&stopping, SIGINT);

@@ -18,10 +18,10 @@ namespace {
 
 using store::JobState;
 
-/// The jobs of one evaluator, whichever watch does them.
+/// The numbers of jobs of one evaluator, over all watches.
 struct Counts {
   std::int64_t waiting = 0, done = 0, failed = 0;
-  std::map<std::string, std::int64_t> at_work = {};  ///< by key of the watcher
+  std::map<std::string, std::int64_t> at_work = {};  ///< by the watcher's key
 };
 
 std::map<std::string, Counts> count_jobs(const store::JobQueue& queue) {
@@ -33,14 +33,14 @@ std::map<std::string, Counts> count_jobs(const store::JobQueue& queue) {
     counts.waiting += job.state == JobState::queued || job.state == JobState::failed ? 1 : 0;
     counts.done += job.state == JobState::done ? 1 : 0;
     counts.failed += job.state == JobState::dead ? 1 : 0;
-    // In a queue that machines share, an owner is PLACE/KEY.
+    // In a queue that several machines share, an owner is PLACE/KEY.
     const std::string key = job.owner.substr(job.owner.rfind('/') + 1);
     if (job.state == JobState::leased) ++counts.at_work[key];
   }
   return by_spec;
 }
 
-/// The evaluators of a watcher, with all places that each of them judges.
+/// The places that each evaluator of a watcher evaluates, by the evaluator's specification.
 std::map<std::string, std::vector<std::string>> places_by_spec(const store::Watcher& watcher) {
   std::map<std::string, std::vector<std::string>> places;
   for (const store::WatchedPlace& place : watcher.places) {

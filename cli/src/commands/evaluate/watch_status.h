@@ -1,4 +1,4 @@
-// flor watch --status: the processes that watch, for people and for programs.
+// flor watch --status: shows the running watches, for users and for programs.
 #pragma once
 
 #include "output/json.h"
@@ -11,11 +11,11 @@ namespace flor::cli {
 
 class Context;
 
-/// A table, or JSON, of the watches of the store that live. `queue`: where their jobs are.
+/// Prints a table, or JSON, of the running watches of the store. `queue`: the queue of their jobs.
 void print_watch_status(Context& context, const store::JobQueue& queue);
 
 Json watcher_json(const store::Watcher& watcher);
-/// "pid 123 on node1", safe to print.
+/// The watch's process, "pid 123 on node1", safe to print.
 std::string process_text(const store::Watcher& watcher);
 
 }  // namespace flor::cli

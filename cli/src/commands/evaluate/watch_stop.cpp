@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// The keys of those that still live.
+/// Waits until the watches have ended. Returns the keys of those that still run.
 std::vector<std::string> wait_for(const store::Store& store,
                                   const std::vector<store::Watcher>& asked,
                                   std::optional<std::uint64_t> wait_s) {

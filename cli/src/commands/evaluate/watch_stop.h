@@ -9,11 +9,14 @@ namespace flor::cli {
 class Context;
 
 struct StopOptions {
-  bool now = false;                          ///< end running evaluations, too
-  std::optional<std::uint64_t> wait_s = {};  ///< at most so long; absent: until all have ended
+  bool now = false;                          ///< end running evaluations, too, instead of waiting
+                                             ///< for them
+  std::optional<std::uint64_t> wait_s = {};  ///< wait at most this long; nullopt: until all have
+                                             ///< ended
 };
 
-/// Prints which watches were asked and which have ended. Returns the exit status: 5 if one is left.
+/// Asks the watches to end, and prints which ones were asked and which have ended. Returns the exit
+/// status: 5 if one is still running.
 int stop_watches(Context& context, const StopOptions& options);
 
 }  // namespace flor::cli

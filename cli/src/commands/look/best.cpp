@@ -1,4 +1,4 @@
-// flor best: the best checkpoint by a metric, over all runs of an experiment.
+// flor best: finds the best checkpoint by a metric, over all runs of an experiment.
 #include "checkpoint/named_checkpoints.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -24,7 +24,7 @@ namespace {
 
 using store::FoundCheckpoint;
 
-/// A checkpoint of one of the runs, or an epoch without one, that has a number of the metric.
+/// A checkpoint of one of the runs, or an epoch without a checkpoint, with its value of the metric.
 struct Ranked {
   const store::Run* run = nullptr;
   FoundCheckpoint found;
@@ -106,7 +106,7 @@ std::vector<store::Run> Best::choose(Context& context) const {
   }
   std::vector<store::Run> runs;
   for (const std::string& text : runs_) runs.push_back(parse_whole_run(context, text));
-  // As the catalog lists them: the newest first, each once.
+  // The order of the catalog: the newest first, each once.
   std::ranges::sort(runs, std::ranges::greater(), &store::Run::id);
   const auto is_same = [](const store::Run& a, const store::Run& b) { return a.id == b.id; };
   runs.erase(std::unique(runs.begin(), runs.end(), is_same), runs.end());
@@ -124,7 +124,7 @@ std::vector<store::Run> Best::choose(Context& context) const {
   return runs;
 }
 
-/// Those that have a number, the best first, and the older first of equal ones.
+/// The candidates that have a number, best first; of equal ones, the older first.
 std::vector<Ranked> Best::rank(Context& context, const std::vector<store::Run>& runs) const {
   std::vector<Ranked> all;
   std::vector<store::Score> scores;
@@ -150,7 +150,8 @@ void Best::throw_no_number(Context& context, const std::vector<store::Run>& runs
                              printable(metric_), store::shell_word(metric_)));
 }
 
-/// A checkpoint that is not among the stored ones was deleted, and can be brought back.
+/// Whether a checkpoint that is not among the stored ones can still be found: then it was deleted,
+/// and can be brought back.
 bool is_deleted(Context& context, const Ranked& ranked) {
   try {
     store::find_checkpoint(context.store(), ranked.run->key + "@" + ranked.place());
@@ -219,7 +220,7 @@ int Best::run(Context& context) {
                                printable(metric_), title(*first.run), first.where(),
                                readable(first.value()), remedy(context, first)));
   }
-  // A checkpoint that is not stored is no better than a stored one of the same value.
+  // An epoch that is not stored is only named if its value is better than the best stored one.
   std::optional<Ranked> better;
   if (first.value() != best->value()) better = first;
   if (context.json()) {

@@ -21,18 +21,18 @@
 namespace flor::cli {
 namespace {
 
-/// A thing that one run or both have, as text.
+/// A fact that one or both runs have, as text.
 struct Pair {
   std::string name;
   std::optional<std::string> a, b;
   std::string shown_a, shown_b;
-  bool is_object = false;  ///< too long to be read: its shape is shown, and that it differs
+  bool is_object = false;  ///< too long to show: only its shape is shown, and whether it differs
   bool differs() const { return a != b; }
   bool told_apart() const { return is_object || !a || !b || shown_a != shown_b; }
 };
 
-/// Pairs in the order of the first run, then those that only the second has. `text` is compared;
-/// people see `shown` if that makes the difference visible.
+/// Pairs in the order of the first run, followed by those that only the second run has. Compares
+/// the exact `text`; `shown` is displayed if it makes the difference visible.
 class Pairs {
  public:
   void put(bool second, const std::string& name, std::string text) {
@@ -130,7 +130,7 @@ bool is_object(store::ValueType type) {
          type == ValueType::table;
 }
 
-/// Compared with every digit: that two values look alike does not make them equal.
+/// The metrics of both runs, compared with all digits: values that look alike may differ.
 Pairs metrics_of(const Side& a, const Side& b) {
   Pairs pairs;
   for (const bool second : {false, true}) {
@@ -149,7 +149,7 @@ Pairs environment_of(const Side& a, const Side& b) {
   return pairs;
 }
 
-/// The change from one number to the other, where both are numbers.
+/// The difference of the two values, if both are numbers.
 std::string change_of(const Side& a, const Side& b, const std::string& name) {
   const auto value = [&](const Side& side) -> std::optional<double> {
     const auto metric = std::ranges::find(side.metrics, name, &store::MetricSummary::name);
@@ -160,7 +160,7 @@ std::string change_of(const Side& a, const Side& b, const std::string& name) {
   return from && to ? fmt::format("{:+.3g}", *to - *from) : std::string();
 }
 
-/// Shortens long values, which would hide their names.
+/// A cell for the table. Shortens long values, which would push the names out of sight.
 std::string cell(const std::optional<std::string>& text) {
   constexpr std::size_t kWidthMax = 48;
   return text ? shortened(printable(*text), kWidthMax) : "-";
@@ -230,7 +230,7 @@ void Diff::print_text(Context& context, const Side& a, const Side& b) const {
   print_sources(context, a, b);
 }
 
-/// {"name": {"a", "b", "equal"}, ...} of two objects.
+/// Compares two objects: {"name": {"a", "b", "equal"}, ...}.
 Json pairs_json(const Json& a, const Json& b) {
   Json result = Json::object();
   const auto put = [&](const std::string& name) {

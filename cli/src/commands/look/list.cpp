@@ -1,4 +1,4 @@
-// flor list: experiments and runs, newest first.
+// flor list: lists experiments and runs, newest first.
 #include "choose/listing.h"
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
@@ -28,32 +28,34 @@ namespace {
 
 constexpr std::string_view kDefaultColumns =
     "run,experiment,when,status,commit,epochs,size,arguments,metrics";
-/// The first column of a graph.
+/// Name of the column that draws the graph.
 constexpr std::string_view kGraph = "";
-/// So many of them are shown unasked, if their values are no wider.
+/// At most so many arguments get columns without being named, if their values are no wider.
 constexpr std::size_t kArgumentsUnasked = 6, kWidestUnasked = 32;
-/// So many runs are shown unasked: to print a million lines takes a minute.
+/// At most so many runs are shown unless the user asks for more: printing a million lines takes a
+/// minute.
 constexpr std::size_t kShownUnasked = 1000;
 constexpr const char* kNoRuns = "the store has no runs yet: record one with --flor NAME";
 
-/// A column of the table, by its name in -c, and how it is shown.
+/// A column of the table: its name in -c, and how to show it.
 struct ColumnWish {
   std::string name;
-  std::string title = {};   ///< empty: as the column has it
-  bool left = false;        ///< aligned to the left although it is named
-  int spare = 0;            ///< as in Table::Column
-  bool is_telling = false;  ///< an argument that was not asked for by name
+  std::string title = {};   ///< empty: the column's own title
+  bool left = false;        ///< align to the left, although the column's default may differ
+  int spare = 0;            ///< see Table::Column
+  bool is_telling = false;  ///< an argument chosen because it differs, not named by the user
 };
 
-/// The columns of a listing, and arguments that differ but have none.
+/// The columns of a listing.
 struct ColumnChoice {
   std::vector<ColumnWish> columns;
   std::size_t left_out = 0;
 };
 
-/// The arguments for the place of `arguments` among the columns `names`: those that differ among
-/// the runs and are not asked for by name; with `all` also those that do not, and wide ones. With
-/// `may_spare` they take the room of the commit and the size where that is short.
+/// Chooses the arguments that take the place of the word `arguments` in `names`: those that differ
+/// among the runs and are not named already; with `all`, also those that do not differ or are wide.
+/// With `may_spare`, commit and size are left out before the first two arguments if there is little
+/// room.
 ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<const ListedRun> runs,
                             bool all, bool may_spare) {
   TellingArguments seen;
@@ -72,7 +74,7 @@ ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<con
       ++choice.left_out;
       continue;
     }
-    // The first two are worth more than the commit and the size.
+    // The first two arguments are spared after the commit and the size.
     const auto place = static_cast<int>(wishes.size());
     const int spare = all ? 0 : place < 2 ? place + 1 : place + 3;
     wishes.push_back({name, argument_title(argument.name), argument.is_text, spare, true});
@@ -95,8 +97,8 @@ ColumnChoice with_arguments(const std::vector<std::string>& names, std::span<con
 /// The table of a listing, filled run by run.
 class RunRows {
  public:
-  /// `known` is where the names of metrics and arguments are looked for; the built-in ones need
-  /// none. A column `rank` follows the experiment if any run has one, and so do tags.
+  /// `known`: the runs in which names of metrics and arguments are looked up. A column for ranks
+  /// follows the experiment if any run has ranks, and one for tags if any run has tags.
   RunRows(ColumnChoice choice, std::span<const ListedRun> known, const char* rank,
           std::int64_t now_us)
       : now_us_(now_us), left_out_(choice.left_out) {
@@ -143,7 +145,7 @@ class RunRows {
     }
   }
 
-  /// A run beside its part of the graph; a line of the graph alone with what it says.
+  /// Adds a run with its line of the graph, or a line of the graph with a text.
   void add(const GraphLine& line, const ListedRun& facts) {
     graph_ = line.text;
     add(facts);
@@ -173,12 +175,12 @@ class RunRows {
   std::int64_t now_us_;
   std::vector<RunColumn> columns_;
   std::vector<bool> is_telling_;
-  std::size_t left_out_;              ///< arguments that differ and are not shown
-  std::optional<std::size_t> after_;  ///< the column of ranks; that of tags follows it
+  std::size_t left_out_;              ///< number of differing arguments that have no column
+  std::optional<std::size_t> after_;  ///< the column of ranks; the column of tags follows it
   bool ranked_ = false, tagged_ = false;
-  bool shows_tags_ = false;  ///< in a column that was asked for
+  bool shows_tags_ = false;  ///< whether the user asked for a column of tags
   std::size_t graph_column_ = SIZE_MAX;
-  std::string graph_;  ///< of the run that is added
+  std::string graph_;  ///< the graph beside the run that is being added
   std::optional<Table> table_;
 };
 
@@ -273,18 +275,18 @@ std::vector<std::string> List::column_names() const {
     const std::string more = columns_.empty() ? "" : columns_.substr(1);
     names = split_columns(fmt::format("{},{}", kDefaultColumns, more));
   }
-  // A line without its run would be useless.
+  // A line that does not name its run would be useless.
   if (!has(names, "run")) names.insert(names.begin(), "run");
   if (all_arguments_ && !has(names, kDifferingArguments)) names.emplace_back(kDifferingArguments);
   if (graph_) names.insert(names.begin(), std::string(kGraph));
   return names;
 }
 
-/// Whether all runs have to be looked at before the first is shown.
+/// Whether all runs must be read before the first one is shown.
 bool List::needs_all() const { return !sort_.empty() || reverse_ || experiments_; }
 
-/// Whether only the newest runs are shown unless more are asked for: those that scripts read are
-/// always whole.
+/// Whether the listing stops after the newest runs unless the user asks for more. Output for
+/// scripts is always complete.
 bool List::is_cut(const Context& context) const {
   return !limit_ && !all_ && !quiet_ && !experiments_ && !context.json();
 }
@@ -294,7 +296,7 @@ std::size_t List::most(const Context& context) const {
   return limit_ && !experiments_ ? *limit_ : SIZE_MAX;
 }
 
-/// Says which facts of the runs are read: only those that columns, order and JSON need.
+/// The facts of the runs to read: only those that columns, order and JSON need.
 ListingPlan List::plan(Context& context) const {
   std::vector<std::string> names = column_names();
   if (quiet_ || experiments_) names.clear();
@@ -315,7 +317,7 @@ ListingPlan List::plan(Context& context) const {
   }
   const std::size_t most = this->most(context);
   return {.experiment = experiment_,
-          // Reads one more, to see whether there are more.
+          // one more, to know whether there are more
           .limit = needs_all() || most == SIZE_MAX ? SIZE_MAX : most + (is_cut(context) ? 1 : 0),
           .where = where_,
           .detail = context.json() ? store::RunDetail::all : store::RunDetail::summary,
@@ -338,7 +340,7 @@ void List::order(std::vector<ListedRun>& runs, std::int64_t now_us) const {
   }
 }
 
-/// Where a run came from, and where it was continued.
+/// Where a run was forked from, and its resumptions.
 struct Descent {
   std::optional<store::Fork> fork;
   std::vector<store::Resumption> resumptions;
@@ -347,7 +349,7 @@ Descent descent_of(const store::Catalog& catalog, const store::Run& run) {
   return {catalog.fork(run.id), catalog.resumptions(run.id)};
 }
 
-/// Where the run was forked from, and at which epochs it was resumed.
+/// Adds the run and epoch that the run was forked from, and the epochs at which it was resumed.
 void add_descent(const store::Catalog& catalog, const store::Run& run, Json& entry) {
   const auto [fork, resumptions] = descent_of(catalog, run);
   entry["forked_from"] = fork ? Json{{"run", fork->parent}, {"epoch", fork->epoch - 1}} : Json();
@@ -375,7 +377,7 @@ void List::print_json(Context& context, const std::vector<ListedRun>& runs) cons
 }
 
 void List::print_experiments(Context& context, const std::vector<ListedRun>& runs) const {
-  std::vector<std::pair<const store::Run*, std::int64_t>> latest;  // and the number of runs
+  std::vector<std::pair<const store::Run*, std::int64_t>> latest;  // and the number of its runs
   std::map<std::string_view, std::size_t> place;
   for (const ListedRun& facts : runs) {
     const auto [at, added] = place.emplace(facts.run.start.experiment, latest.size());
@@ -403,14 +405,14 @@ void List::print_experiments(Context& context, const std::vector<ListedRun>& run
   table.print(context.out(), context.style());
 }
 
-/// Whether no run can lack a column that is asked for.
+/// Whether every column exists for all runs, so that no run must be read to check it.
 bool List::knows_columns() const {
   return std::ranges::all_of(column_names(), [](const std::string& name) {
     return name == kDifferingArguments || builtin_column(name).has_value();
   });
 }
 
-/// The first runs of a long listing choose which arguments are shown.
+/// The first runs of a long listing decide which arguments get columns.
 RunRows List::rows(Context& context, std::span<const ListedRun> known) const {
   const auto first = known.first(std::min(known.size(), kShownUnasked));
   const bool usual = columns_.empty() || columns_.front() == '+';
@@ -465,7 +467,7 @@ void List::say_nothing_found(Context& context) const {
   context.note(is_empty || where_.empty() ? kNoRuns : "no run meets the conditions");
 }
 
-/// A long listing costs least when no run is kept but its line.
+/// Prints each run as it is read. A long listing takes the least memory if only its lines are kept.
 void List::print_as_read(Context& context, const ListingPlan& what, bool& has_more) const {
   const std::size_t most = this->most(context);
   std::vector<ListedRun> first;

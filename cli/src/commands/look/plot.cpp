@@ -1,4 +1,4 @@
-// flor plot: metrics as curves, in the terminal or as a picture.
+// flor plot: draws metrics as curves, in the terminal or as a picture.
 #include "choose/run_groups.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -94,7 +94,7 @@ Examples:
   std::optional<PictureSize> picture_size_;
   std::optional<TerminalForm> terminal_size_;
   bool is_redrawn_ = false;
-  std::size_t not_drawn_ = 0;  // without -m: metrics for which there was no room
+  std::size_t not_drawn_ = 0;  // without -m: number of metrics for which there is no room
 };
 
 double parse_weight(const std::string& text) {
@@ -125,7 +125,7 @@ TerminalForm parse_terminal_size(const std::string& text) {
                   printable(text)));
 }
 
-/// "A,B" are two metrics, unless there is one of that name.
+/// Splits "A,B" into two metrics, unless a metric has that very name.
 std::vector<std::string> names_in(const std::string& text, const std::vector<std::string>& known) {
   const bool whole = std::ranges::find(known, text) != known.end();
   if (whole || text.find(',') == text.npos) return {text};
@@ -145,7 +145,7 @@ bool is_running(std::span<const store::Run> runs) {
       runs, [](const store::Run& run) { return run.state == store::RunState::running; });
 }
 
-/// Whether the terminal claims to understand more than ASCII. Most do without claiming it.
+/// Whether the environment does not rule out UTF-8. Most terminals understand it without saying so.
 bool may_be_utf8() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);
@@ -182,7 +182,7 @@ void Plot::check_options(const Context& context) {
   }
 }
 
-/// The metrics of all panels, each once.
+/// The metrics of all panels, without duplicates.
 std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
                                             std::span<const store::Run> runs) {
   const std::vector<std::string> known = metric_names(catalog, runs);
@@ -199,7 +199,8 @@ std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
 std::vector<PlottedRun> Plot::ask(Context& context) {
   if (metrics_.empty()) {
     question_.metrics = number_names(context.catalog(), chosen_);
-    // More than have room are read, since some may have been logged outside of every loop.
+    // Reads more metrics than there is room for, since some may have been logged outside of all
+    // loops.
     constexpr std::size_t kRead = 16;
     not_drawn_ =
         context.json() || question_.metrics.size() <= kRead ? 0 : question_.metrics.size() - kRead;
@@ -216,7 +217,7 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
   std::vector<PlottedRun> result;
   for (const store::Run& run : chosen_) {
     const store::Catalog& catalog = context.catalog();
-    // Its state first: once a run has ended all its values are there.
+    // The run's state is read before its values: if it has ended then, all its values are there.
     store::Run now = catalog.run(run.id).value_or(run);
     SeriesAnswer answer = series_of(context.store(), now, question_, now_us());
     result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
@@ -225,7 +226,7 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
   return groups_.any() ? grouped(context, std::move(result)) : std::move(result);
 }
 
-/// A mean for each group in the place of its runs.
+/// Replaces the runs of each group by their mean.
 std::vector<PlottedRun> Plot::grouped(Context& context, std::vector<PlottedRun> runs) const {
   std::vector<store::Run> all;
   for (const PlottedRun& plotted : runs) all.push_back(plotted.run);
@@ -247,7 +248,8 @@ std::vector<PlottedRun> Plot::grouped(Context& context, std::vector<PlottedRun> 
   return result;
 }
 
-/// A panel for each of the first metrics that make a curve. They share the height of the terminal.
+/// Gives a panel to each of the first metrics that make a curve. The panels share the height of the
+/// terminal.
 void Plot::choose_panels(const std::vector<PlottedRun>& runs) {
   constexpr std::size_t kPanelsMax = 4;
   plan_.panels.clear();
@@ -295,7 +297,7 @@ TerminalForm Plot::terminal_form(Context& context) const {
   TerminalForm form;
   if (context.out().is_terminal()) {
     form.width = std::max(20, context.out().width());
-    // The prompt below takes a line or two.
+    // The prompt below the plot takes a line or two.
     form.height = std::max(8, context.out().height() - 2);
     form.braille = !ascii_ && !is_dumb() && may_be_utf8();
   } else {
@@ -313,7 +315,7 @@ TerminalForm Plot::terminal_form(Context& context) const {
 void Plot::draw_here(Context& context, const Figure& figure) {
   std::string text = drawn_as_text(figure, terminal_form(context));
   if (is_redrawn_) {
-    // Over the last picture, line by line: nothing flickers.
+    // Overwrites the last picture line by line, so that nothing flickers.
     std::string over = "\x1b[H";
     for (const char c : text) over += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
     text = over + "\x1b[J";
@@ -322,7 +324,7 @@ void Plot::draw_here(Context& context, const Figure& figure) {
   context.out().flush();
 }
 
-/// The curve of a group.
+/// The JSON of a group's mean curve.
 Json mean_json(const PlottedRun& plotted, const Series& series) {
   Json x = Json::array();
   for (const Point& point : series.points) x.push_back(point.x);
@@ -369,7 +371,7 @@ void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) con
   list.end();
 }
 
-/// Returns true while one of the runs is recorded.
+/// Draws the plot. Returns whether one of the runs is still being recorded.
 bool Plot::draw(Context& context) {
   const std::vector<PlottedRun> runs = ask(context);
   const bool goes_on = std::ranges::any_of(runs, [](const PlottedRun& plotted) {
@@ -407,7 +409,7 @@ int Plot::run(Context& context) {
     if (!remark.empty()) context.note(remark);
   }
   question_.metrics = read_metrics(catalog, chosen_);
-  // A run that has just begun may still log them.
+  // A run that has just begun may log these metrics later.
   const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
   if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);
   const bool is_default = runs_.empty() && where_.empty();

@@ -1,4 +1,4 @@
-// flor query: logged values, recorded and found in hindsight, in one table.
+// flor query: shows logged values, recorded and found in hindsight, in one table.
 #include "choose/run_groups.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -35,17 +35,17 @@ std::string index_text(std::int64_t index) {
   return index < 0 ? std::string() : fmt::format("{}", index);
 }
 
-/// The values of one run that were asked for, joined.
+/// The requested values of one run, joined.
 struct RunAnswer {
   store::Run run;
   std::vector<Value> values;
   bool some_epochs = false;
-  std::vector<Join> join = {};  // one, made when the values have their final place in memory
-  std::vector<std::size_t> shown = {};  // of its rows
+  std::vector<Join> join = {};  // exactly one; made when `values` no longer moves in memory
+  std::vector<std::size_t> shown = {};  // indices of the rows to show
   const Join& rows() const { return join.front(); }
 };
 
-/// Which of the columns that say where a value was logged are needed.
+/// The columns that are needed to tell where values were logged.
 struct Shape {
   bool runs = false, loop = false, epoch = false, step = false, inner = false, ordinal = false;
 };
@@ -162,7 +162,7 @@ void Query::no_experiment(const store::Catalog& catalog) const {
   throw NotFound(fmt::format("no experiment '{}'{}", printable(experiment_), hint));
 }
 
-/// Among all runs of the experiment, or of the store.
+/// The chosen runs: those that meet the conditions, of the experiment or of the whole store.
 std::vector<RunChoice> Query::choose_where(Context& context) const {
   const store::Catalog& catalog = context.catalog();
   RunsWanted wanted{.where = where_, .ranks = store::RunRanks::all};
@@ -204,7 +204,7 @@ std::vector<RunChoice> Query::choose(Context& context) const {
   return result;
 }
 
-/// Queries for a run: first the values outside of every loop, where those are read apart.
+/// The queries for a run. If values outside of loops need a query of their own, it comes first.
 std::vector<store::ValueQuery> Query::questions(const RunChoice& choice) const {
   store::ValueQuery query;
   query.run = choice.run.id;
@@ -224,7 +224,8 @@ std::vector<store::ValueQuery> Query::questions(const RunChoice& choice) const {
 }
 
 RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) const {
-  // Values logged outside every loop belong to each epoch: they are repeated, but have no row.
+  // Values logged outside of all loops belong to each epoch: they are repeated in its rows, but
+  // have no row of their own.
   RunAnswer answer{choice.run, {}, !epochs_.empty() || choice.epoch};
   for (const store::ValueQuery& query : questions(choice)) {
     std::vector<Value> values = catalog.values(query);
@@ -234,7 +235,7 @@ RunAnswer Query::ask(const store::Catalog& catalog, const RunChoice& choice) con
   return answer;
 }
 
-/// Values that were set apart have columns of their own.
+/// Joins the values of each run. Names of doubtful values become columns after the requested ones.
 void Query::join(std::vector<RunAnswer>& answers) {
   std::set<std::string> met(metrics_.begin(), metrics_.end()), apart;
   for (const RunAnswer& answer : answers) {
@@ -249,7 +250,8 @@ void Query::join(std::vector<RunAnswer>& answers) {
   }
 }
 
-/// All rows, or of those with one key only that of the newest run.
+/// Chooses the rows to show: all of them, or of the rows with the same key only that of the newest
+/// run.
 void Query::choose_rows(std::vector<RunAnswer>& answers) const {
   std::vector<RunAnswer*> newest_first;
   for (RunAnswer& answer : answers) newest_first.push_back(&answer);
@@ -410,14 +412,14 @@ int Query::run(Context& context) {
   check_options(context);
   if (!epochs_.empty()) parse_epochs(epochs_);
   const store::Catalog& catalog = context.catalog();
-  // A metric that is named twice is one column.
+  // A metric that is named twice makes one column.
   std::set<std::string> met;
   std::erase_if(metrics_, [&](const std::string& name) { return !met.insert(name).second; });
   if (groups_.any()) return run_groups(context);
   const std::vector<RunChoice> runs = choose(context);
   std::vector<store::Run> asked;
   for (const RunChoice& choice : runs) asked.push_back(choice.run);
-  // A metric that none of the runs has is a mistake, and so is a question without one.
+  // A metric that none of the runs has is an error, and so is a query without metrics.
   require_metrics(catalog, asked, metrics_, "flor query METRIC...");
   std::vector<RunAnswer> answers;
   std::size_t rows = 0;

@@ -27,7 +27,7 @@
 namespace flor::cli {
 namespace {
 
-/// "4,0" as numbers, so that 10 comes after 9.
+/// Parses "4,0" into numbers, so that 10 sorts after 9.
 std::vector<std::int64_t> indices_of(const std::string& inner) {
   std::vector<std::int64_t> indices;
   const char* at = inner.data();
@@ -40,7 +40,7 @@ std::vector<std::int64_t> indices_of(const std::string& inner) {
   return indices;
 }
 
-/// The numbers of a metric at one place, over the runs of a group. Ordered as rows are.
+/// The place of a row's numbers in the loops. The comparison gives the order of the rows.
 struct RowKey {
   std::int64_t epoch = -1;
   std::string path;
@@ -54,7 +54,7 @@ struct RowKey {
 struct RowValue {
   std::string inner;
   Spread spread;
-  std::int64_t last_run = 0;  ///< whose number came last
+  std::int64_t last_run = 0;  ///< id of the run whose number was added last
 };
 
 struct GroupRows {
@@ -62,7 +62,7 @@ struct GroupRows {
   std::map<RowKey, RowValue> rows;
 };
 
-/// Values that count nowhere.
+/// Numbers of values that are not part of any mean.
 struct LeftOut {
   std::int64_t doubtful = 0, no_numbers = 0;
 };
@@ -73,7 +73,7 @@ GroupRows read_group(const store::Store& store, RunGroup group, const GroupedQue
   for (const store::Run& run : result.group.runs) {
     const auto take = [&](const store::Value& value) {
       const auto metric = std::ranges::find(question.metrics, value.name);
-      if (metric == question.metrics.end()) {  // it has a name of its own since it is doubtful
+      if (metric == question.metrics.end()) {  // a doubtful value has another name than the metric
         ++left_out.doubtful;
         return;
       }
@@ -98,7 +98,7 @@ GroupRows read_group(const store::Store& store, RunGroup group, const GroupedQue
   return result;
 }
 
-/// Which columns a table needs beside the numbers.
+/// The columns that the table needs beside the numbers.
 struct GroupShape {
   bool metric = false, loop = false, epoch = false, step = false, inner = false, ordinal = false,
        not_finite = false;
@@ -147,7 +147,7 @@ class GroupPrinter {
     return shape;
   }
 
-  /// The keys are the same in all groups.
+  /// The keys of the groups; all groups have the same.
   const std::vector<GroupKey>& keys() const { return groups_.front().group.keys; }
 
   static std::string index_of(std::int64_t index) {

@@ -1,4 +1,4 @@
-// flor query with --group-by or --over: values of several runs put together.
+// flor query with --group-by or --over: values of several runs, averaged by group.
 #pragma once
 
 #include "choose/run_groups.h"
@@ -17,15 +17,15 @@ class Context;
 enum class GroupForm : std::uint8_t { table, csv, json, jsonl };
 
 struct GroupedQuestion {
-  std::vector<std::string> metrics;  ///< distinct
-  /// Queries for each run. A run may come several times; a value of it counts once.
+  std::vector<std::string> metrics;  ///< no name twice
+  /// The query for each run. A run may occur several times; each of its values counts once.
   std::vector<std::pair<store::Run, store::ValueQuery>> runs;
   GroupWish wish;
   GroupForm form = GroupForm::table;
 };
 
-/// A row for each group, metric and place in the loops where a run of the group has a number.
-/// Throws NotFound for a metric that no run has, and where none of the values is a number.
+/// Prints a row for each group, metric and place in the loops for which a run of the group has a
+/// number. Throws NotFound for a metric that no run has, and if no value is a number.
 void print_groups(Context& context, const GroupedQuestion& question);
 
 }  // namespace flor::cli

@@ -1,4 +1,4 @@
-// flor report: one run as a file that a browser shows without a server.
+// flor report: writes a run as an HTML file that a browser shows without a server.
 #include "serve/report.h"
 
 #include "choose/run_spec.h"
@@ -38,7 +38,7 @@ Examples:
   }
 
   int run(Context& context) override {
-    if (!has_page()) page_with(Json());  // throws, with the way to get one
+    if (!has_page()) page_with(Json());  // throws, with instructions to get a flor that has one
     if (file_.empty()) throw UsageError("flor report: say where with -o FILE");
     if (file_ == "-" && context.json()) throw UsageError("flor report --json: -o names a file");
     const store::Run run =

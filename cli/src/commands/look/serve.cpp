@@ -1,4 +1,4 @@
-// flor serve: the runs of the store in a browser on this machine.
+// flor serve: shows the runs of the store in a browser on this machine.
 #include "base/late_library.h"
 #include "commands/commands.h"
 #include "output/json.h"
@@ -22,8 +22,8 @@
 namespace flor::cli {
 namespace {
 
-/// Signals that end the server, taken by `wait` alone. Threads that are started later inherit that,
-/// so it has to be there before them.
+/// Blocks the signals that end the server, so that only `wait` receives them. Must be made before
+/// other threads are started, because they inherit the block.
 class EndSignals {
  public:
   EndSignals() {
@@ -74,7 +74,7 @@ Examples:
 
  private:
   int serve(Context& context) const {
-    if (!has_page()) page_with(Json());  // says how to get one
+    if (!has_page()) page_with(Json());  // throws, with instructions to get a flor that has one
     const EndSignals signals;
     make_store(context);
     PageApi api(context.store().home(), queue_);
@@ -97,7 +97,7 @@ Examples:
     return static_cast<int>(ExitStatus::done);
   }
 
-  /// So that the page can be opened before the first recording, which it then shows.
+  /// Makes a store if there is none, so that the page can be opened before the first recording.
   static void make_store(Context& context) {
     try {
       context.store();

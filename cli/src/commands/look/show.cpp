@@ -1,4 +1,4 @@
-// flor show: a run, or one of its epochs.
+// flor show: describes a run, or one of its epochs.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
@@ -72,7 +72,7 @@ void heading(Context& context, std::string_view title) {
   context.out().write(fmt::format("\n{}\n", context.style().paint(Tone::strong, title)));
 }
 
-/// Names and values below each other, without a header.
+/// A table of names and values, without a header.
 Table list_of_pairs() { return Table({{""}, {""}}, Table::Header::hidden); }
 
 std::string size_text(std::uint64_t stored, std::uint64_t raw) {
@@ -84,7 +84,8 @@ std::string size_text(std::uint64_t stored, std::uint64_t raw) {
   return text;
 }
 
-/// "once, 5 min ago at epoch 3, step 120 of train, with commit 1a2b3c4d5e"
+/// How often and where the run was resumed: "once, 5 min ago at epoch 3, step 120 of train, with
+/// commit 1a2b3c4d5e".
 std::string resumptions_text(Context& context, const ShownRun& shown) {
   if (shown.resumptions.empty()) return {};
   const std::size_t count = shown.resumptions.size();
@@ -98,7 +99,7 @@ std::string resumptions_text(Context& context, const ShownRun& shown) {
   return text;
 }
 
-/// "3f2a91c0@12, whose epochs 0 to 12 it has copied"
+/// The checkpoint that the run was forked from: "3f2a91c0@12, of which epochs 0 to 12 are copied".
 std::string fork_text(const ShownRun& shown) {
   if (!shown.forks.from) return {};
   const std::int64_t last = shown.forks.from->epoch - 1;
@@ -118,7 +119,7 @@ std::string forks_text(const ShownRun& shown) {
   return text;
 }
 
-/// "0 of 2; rank 1 is run 3f2a91c0, interrupted"
+/// The rank and the other ranks of the group: "0 of 2; rank 1 is run 3f2a91c0, interrupted".
 std::string ranks_text(const ShownRun& shown) {
   if (!shown.run.start.rank) return {};
   std::string text =
@@ -137,7 +138,7 @@ std::string resume_text(const ShownRun& shown) {
                      store::print_point(*shown.point));
 }
 
-/// "target train, Release, by GNU 12.2.0 with -O3"
+/// How the program was built: "target train, Release, by GNU 12.2.0 with -O3".
 std::string build_text(const ShownRun& shown) {
   if (!shown.recipe) return {};
   const detail::BuildRecipe& recipe = *shown.recipe;
@@ -162,7 +163,8 @@ Tone tone_of(store::Verdict verdict) {
   return Tone::plain;
 }
 
-/// The verdict of a replay that was fetched is the word of its origin. Only of those with a result.
+/// The verdict of a replay that has a result. For a fetched replay it is only the claim of its
+/// origin.
 std::string verdict_text(const store::Replay& replay) {
   const std::string name(store::to_string(replay.result->verdict));
   return replay.origin.recorded_here() ? name : "said to be " + name;
@@ -175,7 +177,7 @@ Tone verdict_tone(const store::Replay& replay) {
   return hearsay ? Tone::warning : tone_of(verdict);
 }
 
-/// "62 ms of 5.1 s computing (1.22 %)"
+/// The cost of recording: "62 ms of 5.1 s computing (1.22 %)".
 std::string cost_text(const ShownRun& shown) {
   if (!shown.recording || !(shown.recording->computed > 0)) return {};
   return fmt::format("{} of {} computing ({})", duration(shown.recording->cost),
@@ -183,7 +185,7 @@ std::string cost_text(const ShownRun& shown) {
                      percent(shown.recording->cost, shown.recording->computed));
 }
 
-/// "3, the last of them verified: 8 new values"
+/// The number of replays and the result of the last: "3, the last of them verified: 8 new values".
 std::string replays_text(const ShownRun& shown) {
   if (shown.replays.empty()) return {};
   const store::Replay& last = shown.replays.back();
@@ -278,7 +280,7 @@ void print_environment(Context& context, const store::Run& run) {
   Table table = list_of_pairs();
   for (const auto& [name, value] : run.start.environment) {
     table.add(name);
-    constexpr std::size_t kShown = 120;  // generators that a program had drawn from are long
+    constexpr std::size_t kShown = 120;  // states of generators that were used are long
     table.add(value.size() > kShown ? value.substr(0, kShown) + "..." : value);
   }
   table.print(context.out(), context.style(), 2);
@@ -339,7 +341,7 @@ std::string execution_text(const store::LoopExecution& execution) {
                      duration(execution.seconds), execution.broke ? ", left early" : "");
 }
 
-/// The nested loops that ran in one iteration.
+/// The nested loops that were executed in one iteration.
 std::string nested_text(const ShownRun& shown, const store::Iteration& iteration) {
   std::string text;
   for (const store::LoopExecution& execution : shown.executions) {
@@ -375,7 +377,7 @@ void print_iterations(Context& context, const ShownRun& shown) {
   table.print(context.out(), context.style(), 2);
 }
 
-/// "before epoch 3", "end of train in epoch 3", "at the end".
+/// The place of a checkpoint: "before epoch 3", "end of train in epoch 3", "at the end".
 std::string place_text(const ShownRun& shown, const store::CheckpointKey& key) {
   const std::int64_t epoch = shown.epoch_of(key.main_loop, key.iteration);
   if (key.kind == CheckpointKind::saved) {
@@ -468,12 +470,12 @@ void print_run(Context& context, const ShownRun& shown, bool all) {
   print_environment(context, shown.run);
 }
 
-/// Text without its quotes, anything else as JSON.
+/// A JSON string without its quotes, any other value as JSON.
 std::string plain_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : compact(value);
 }
 
-/// Draws a logged table out; false if it is not one.
+/// Prints a logged table in full. Returns false if the value is no table.
 bool print_matrix(Context& context, const store::Value& value) {
   const auto* text = std::get_if<std::string>(&value.value);
   if (value.type != store::ValueType::table || !text) return false;
@@ -552,7 +554,7 @@ void print_epoch(Context& context, const ShownRun& shown, const ShownEpoch& epoc
   print_values(context, epoch.values);
 }
 
-/// The last lines that were printed in an epoch.
+/// Prints the last lines that the run printed in this epoch.
 void print_printed(Context& context, const ShownRun& shown, std::int64_t epoch) {
   const std::vector<PrintedLine> lines =
       printed_lines(context.store(), shown.run, {.epochs = {epoch, epoch}, .grep = {}});

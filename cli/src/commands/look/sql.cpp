@@ -1,4 +1,4 @@
-// flor sql: one SELECT on the catalog.
+// flor sql: executes one SELECT on the catalog.
 #include "commands/commands.h"
 #include "index/values/sql.h"
 #include "output/csv.h"
@@ -24,7 +24,8 @@ namespace {
 
 using store::SqlValue;
 
-/// A table is held in memory until its last row is known.
+/// Rows that a table shows unless --limit says more: it is held in memory until its last row is
+/// read.
 constexpr std::uint64_t kTableRows = 10'000;
 
 std::string hex(std::span<const std::byte> bytes) {
@@ -52,7 +53,7 @@ bool is_number(const SqlValue& value) {
   return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-/// The rows in one form of output.
+/// Writes the rows in one output format.
 class Rows {
  public:
   virtual ~Rows() = default;
@@ -78,7 +79,7 @@ class TableRows final : public Rows {
   }
 
  private:
-  /// A column is aligned to the right if its value in the first row is a number.
+  /// Begins the table. A column whose value in the first row is a number is aligned to the right.
   void open(std::span<const SqlValue> row) {
     std::vector<Table::Column> columns;
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -114,7 +115,7 @@ class JsonRows final : public Rows {
  public:
   JsonRows(Output& out, bool lines) : out_(out), lines_(lines) {}
   void begin(const std::vector<std::string>& names) override {
-    // Two columns may have one name; members of an object may not.
+    // Two columns may have the same name, but two members of an object may not.
     std::set<std::string> taken;
     for (const std::string& name : names) {
       std::string key = name;

@@ -1,4 +1,4 @@
-// flor top: the runs that are being recorded, as they go on.
+// flor top: shows the runs that are being recorded.
 #include "choose/condition.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -26,9 +26,9 @@
 namespace flor::cli {
 namespace {
 
-/// Runs that ended stay in view for so long.
+/// Runs that have ended stay visible for ten minutes.
 constexpr std::int64_t kStayUs = 10 * 60 * std::int64_t{1'000'000};
-/// Runs that ended before the first look are found among so many of the newest.
+/// Runs that ended before the first look are searched for among this many of the newest runs.
 constexpr std::size_t kNewestLookedAt = 1000;
 constexpr const char* kNothing = "nothing is being recorded: ./train --flor NAME records a run";
 
@@ -74,10 +74,10 @@ Examples:
   std::string experiment_, metric_;
   std::vector<std::string> where_;
   bool once_ = false, is_redrawn_ = false;
-  std::set<std::string> seen_;  ///< keys of runs that were running at an earlier look
+  std::set<std::string> seen_;  ///< keys of the runs that an earlier look found running
 };
 
-/// Runs that may be running or have just ended, each group as one.
+/// Runs that may be running or have just ended; a group is represented by its first rank.
 std::vector<store::Run> Top::candidates(Context& context, std::int64_t now_us) {
   const store::Catalog& catalog = context.catalog();
   std::vector<store::Run> runs;
@@ -93,8 +93,8 @@ std::vector<store::Run> Top::candidates(Context& context, std::int64_t now_us) {
   for (const std::string& key : keys) {
     try {
       store::Run run = catalog.resolve(key);
-      if (run.key == key) add(std::move(run));  // an experiment may be called like a key
-    } catch (const NotFound&) {  // it was removed, or has begun since the index was looked at
+      if (run.key == key) add(std::move(run));  // an experiment may have the name of a key
+    } catch (const NotFound&) {  // the run was removed, or began after the index was read
     }
   }
   for (store::Run& run :
@@ -106,7 +106,7 @@ std::vector<store::Run> Top::candidates(Context& context, std::int64_t now_us) {
     keep_runs_where(catalog, runs, where_, now_us);
   } catch (const NotFound&) {
     if (!is_redrawn_) throw;
-    runs.clear();  // none of these runs has what the condition is about yet
+    runs.clear();  // no run has the condition's column yet
   }
   return runs;
 }
@@ -195,7 +195,7 @@ void print_ended(Context& context, std::span<const LiveRun> runs, std::int64_t n
   table.print(context.out(), context.style());
 }
 
-/// At most so many rows, those that run first.
+/// Prints at most `rows` rows, running runs first.
 void Top::print_tables(Context& context, const Snapshot& snapshot, std::size_t rows,
                        std::int64_t now_us) const {
   const std::size_t running = std::min(rows, snapshot.running.size());
@@ -230,9 +230,10 @@ void print_json(Context& context, const Snapshot& snapshot) {
   print(context.out(), result);
 }
 
-/// Over the last view, in one write: nothing flickers.
+/// Draws over the last view in a single write, so that nothing flickers.
 void Top::draw(Context& context) {
-  constexpr int kOtherLines = 4;  // two titles, a line between them, and one for the prompt
+  constexpr int kOtherLines = 4;  // two titles, an empty line between the tables, and a line for
+                                  // the prompt
   const std::int64_t now = now_us();
   const Snapshot snapshot = look(context, now);
   context.out().write("\x1b[2J\x1b[H");
@@ -243,7 +244,8 @@ void Top::draw(Context& context) {
 }
 
 int Top::run(Context& context) {
-  for (const std::string& text : where_) (void)Condition(text);  // a wrong one is refused at once
+  for (const std::string& text : where_) (void)Condition(text);  // refuses a malformed condition at
+                                                                 // once
   if (!experiment_.empty() && context.catalog().count_runs(experiment_, 1) == 0) {
     std::string hint = did_you_mean(experiment_, context.catalog().experiments());
     if (hint.empty()) hint = ": 'flor list --experiments' names them all";

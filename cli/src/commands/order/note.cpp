@@ -1,4 +1,4 @@
-// flor note: a text of the user about a run.
+// flor note: attaches a text to a run.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "index/catalog/labels.h"

@@ -1,4 +1,4 @@
-// flor rename: a run under the name of another experiment.
+// flor rename: moves a run to another experiment name.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "index/catalog/labels.h"

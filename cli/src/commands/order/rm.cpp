@@ -63,7 +63,7 @@ Examples:
   bool dry_run_ = false, undo_ = false;
 };
 
-/// Leaves one run of each group.
+/// Removes all but one run of each group.
 void leave_out_ranks(std::vector<store::Run>& runs) {
   std::vector<std::int64_t> groups;
   std::erase_if(runs, [&](const store::Run& run) {

@@ -1,4 +1,4 @@
-// flor tag: words by which users find a run again.
+// flor tag: attaches words to runs, by which users find them again.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "index/catalog/labels.h"

@@ -127,7 +127,7 @@ SweepPlan Sweep::known_plan(Context& context) const {
   throw NotFound(fmt::format("no sweep '{}'{}", printable(sweep_), did_you_mean(sweep_, names)));
 }
 
-/// The plan that was written when the sweep was begun, or a new one.
+/// The stored plan of the sweep that is to be continued, or a new plan.
 SweepPlan Sweep::plan(Context& context) {
   if (words_.program.empty()) return known_plan(context);
   words_.name = sweep_;

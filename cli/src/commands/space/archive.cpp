@@ -1,4 +1,4 @@
-// flor archive: stores a finished run anew, shorter and slower to read.
+// flor archive: stores a finished run again in a form that is smaller and slower to read.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "maintain/archive.h"

@@ -1,4 +1,4 @@
-// flor du: disk usage, and how much deleting would free.
+// flor du: shows disk usage, and how much space deleting would free.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "maintain/usage.h"
@@ -99,7 +99,8 @@ void Du::print_store(Context& context) {
                                   bytes(report.unreferenced)));
 }
 
-/// Items that Flor adds to the state have names that mean nothing to people: they are one.
+/// Replaces the items that Flor itself adds to the state, whose names mean nothing to users, by
+/// their sum.
 std::vector<Usage> named_items(std::vector<Usage> items) {
   Usage own{.name = "(kept by Flor)"};
   std::erase_if(items, [&](const Usage& item) {

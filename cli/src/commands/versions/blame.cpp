@@ -1,4 +1,4 @@
-// flor blame: the version at which a metric moved most.
+// flor blame: finds the version at which a metric changed most.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -23,12 +23,12 @@
 namespace flor::cli {
 namespace {
 
-/// The metric in the runs of one version.
+/// The values of the metric in the runs of one version.
 struct BlamePoint {
   VersionRuns version;
   std::vector<double> values;
   double mean = 0, least = 0, greatest = 0;
-  std::vector<store::Argument> arguments;  ///< of its newest run that has the metric
+  std::vector<store::Argument> arguments;  ///< arguments of the newest run that has the metric
 };
 
 class Blame final : public Command {
@@ -71,7 +71,7 @@ Examples:
   bool patch_ = false;
 };
 
-/// The points, oldest first; only versions of which a run has the metric as a number.
+/// The points of all versions in which a run has the metric as a number, oldest first.
 std::vector<BlamePoint> Blame::points(Context& context, const std::string& experiment) const {
   const store::Catalog& catalog = context.catalog();
   std::vector<ListedRun> all;
@@ -109,7 +109,7 @@ std::vector<BlamePoint> Blame::points(Context& context, const std::string& exper
   return points;
 }
 
-/// The index of the version that the largest step leads to; 0 if there is none.
+/// The index of the version with the largest change from the version before; 0 if there is none.
 std::size_t largest_step(const std::vector<BlamePoint>& points) {
   std::size_t step = 0;
   double most = 0;
@@ -121,13 +121,13 @@ std::size_t largest_step(const std::vector<BlamePoint>& points) {
   return step;
 }
 
-/// Whether the change is smaller than the spread of runs of one version.
+/// Whether the change is no larger than the spread of the runs of either version.
 bool is_noise(const BlamePoint& before, const BlamePoint& now) {
   const double spread = std::max(before.greatest - before.least, now.greatest - now.least);
   return std::abs(now.mean - before.mean) <= spread;
 }
 
-/// "lr 0.01 -> 0.001, epochs 4 -> 8"
+/// The arguments that changed: "lr 0.01 -> 0.001, epochs 4 -> 8".
 std::string changed_arguments(const BlamePoint& before, const BlamePoint& now) {
   std::map<std::string, std::pair<std::string, std::string>> values;
   for (const store::Argument& argument : before.arguments) {

@@ -1,4 +1,4 @@
-// flor build: the program of a recorded version.
+// flor build: builds the program of a recorded version.
 #include "build/program_choice.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"

@@ -1,4 +1,4 @@
-// flor checkout: the sources of a recorded version, beside the work tree.
+// flor checkout: checks the sources of a recorded version out, beside the work tree.
 #include "build/git_worktree.h"
 #include "build/version_build.h"
 #include "choose/run_spec.h"

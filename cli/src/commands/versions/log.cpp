@@ -1,4 +1,4 @@
-// flor log: the versions of an experiment and what changed between them.
+// flor log: lists the versions of an experiment and what changed between them.
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
@@ -22,7 +22,7 @@
 namespace flor::cli {
 namespace {
 
-/// Changes to the version before; absent if they are unknown.
+/// The changes since the version before; nullopt if they are unknown.
 struct VersionStep {
   std::optional<git::CommitInfo> info;
   std::optional<std::vector<git::FileChange>> changes;
@@ -70,7 +70,7 @@ Examples:
   std::string experiment_;
   std::vector<std::string> where_;
   bool patch_ = false, graph_ = false;
-  std::set<std::string> recorded_;  // commits of all runs, for the graph
+  std::set<std::string> recorded_;  // commits of all recorded versions, for the graph
   std::optional<std::uint64_t> limit_;
 };
 
@@ -120,7 +120,7 @@ void Log::print_text(Context& context, const VersionRuns& version, const Version
   }
 }
 
-/// A version with its runs, and beside it the commits of the user's that it began at.
+/// Prints a version with its runs and, for the graph, the user's own commits that it is based on.
 void Log::print_graph(Context& context, const VersionRuns& version, const VersionRuns* before,
                       const VersionStep& step, Sources& sources) const {
   Output& out = context.out();

@@ -19,18 +19,19 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// Work, in seconds, that is sent ahead to each seat, and the most jobs: a file takes a while to be
-/// seen on the other machine.
+/// Work that is sent ahead to each seat, in seconds and in jobs at most: a file takes a while to
+/// become visible on the other machine.
 constexpr double kAheadOfSeat = 0.5;
 constexpr double kMostAheadOfSeat = 16;
-/// A job that has lost so many seats is taken to be the cause.
+/// A job that has lost so many seats is assumed to have killed them.
 constexpr int kMostLosses = 3;
-/// How often in a row all seats may be gone before one was ready.
+/// How often in a row all seats may end before one was ready.
 constexpr int kMostFailures = 3;
-/// Pause before asking again for seats that were refused though there had been some before.
+/// Pause before asking again for seats after a refusal, if there have been seats before.
 constexpr seconds kAgain{10};
 
-/// Makes a directory in which the evaluator's command is written, private to the user.
+/// Makes a directory for messages to seats. Private, because the evaluator's command is written in
+/// it.
 void make_for_seats(const fs::path& directory) {
   std::error_code error;
   store::make_private_directory(directory, error);
@@ -78,7 +79,7 @@ void ClusterGroup::hear(const Tell& tell) {
   look_after_seats();
 }
 
-/// Tells the seats that the watch lives. If it cannot be written, they end after a while.
+/// Tells the seats that the watch is alive. If that cannot be written, they end after a while.
 void ClusterGroup::beat() {
   next_beat_ = Clock::now() + beat_;
   if (!watch_) return;
@@ -131,7 +132,7 @@ bool ClusterGroup::find_seats() {
   return something;
 }
 
-/// A message that cannot be understood comes from another version of flor.
+/// Handles a message of a seat. One that cannot be parsed comes from another version of flor.
 void ClusterGroup::heed(Seat& seat, const std::string& line, const Tell& tell) {
   try {
     hear(seat, line, tell);
@@ -173,7 +174,7 @@ void ClusterGroup::take_result(Seat& seat, const json& result, const Tell& tell)
   const store::Lease lease{result.at("job").get<std::int64_t>(),
                            result.at("token").get<std::int64_t>()};
   const auto job = std::ranges::find(seat.jobs, lease, &store::LeasedJob::lease);
-  if (job == seat.jobs.end()) return;  // called off meanwhile
+  if (job == seat.jobs.end()) return;  // called off in the meantime
   Verdict verdict{.job = std::move(*job),
                   .good = result.at("good").get<bool>(),
                   .text = result.at("text").get<std::string>(),
@@ -184,7 +185,7 @@ void ClusterGroup::take_result(Seat& seat, const json& result, const Tell& tell)
   tell(std::move(verdict));
 }
 
-/// Ignores the seat from now on, whatever it says: its jobs go to others.
+/// Marks a seat as lost: its later messages are ignored, and other seats get its jobs.
 void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
   seat.is_gone = true;
   seat.is_ready = false;
@@ -195,7 +196,9 @@ void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
                       seat.jobs.empty() ? "" : ": another does what it was at"));
   }
   for (auto job = seat.jobs.rbegin(); job != seat.jobs.rend(); ++job) {
-    if (job + 1 == seat.jobs.rend() && ++losses_[job->lease] >= kMostLosses) {  // the first: begun
+    if (job + 1 == seat.jobs.rend() && ++losses_[job->lease] >= kMostLosses) {  // only the first
+                                                                                // job had been
+                                                                                // begun
       losses_.erase(job->lease);
       tell({.job = std::move(*job),
             .text = fmt::format("{} workers were lost that were at it; the last one {}",
@@ -221,8 +224,8 @@ std::size_t ClusterGroup::wanted() const {
     is_there = true;
     room += 1 + ahead() - std::min(1 + ahead(), seat->jobs.size());
   }
-  // Room for one job, to learn that there is something to judge; other watches may have the rest
-  // until Slurm has room.
+  // Without seats, takes a single job, only to know that seats are needed; other watches may take
+  // the rest until Slurm has room.
   if (!is_there) room = 1;
   return room > backlog_.size() ? room - backlog_.size() : 0;
 }
@@ -274,7 +277,7 @@ std::vector<store::Lease> ClusterGroup::take_waiting() {
   std::vector<store::Lease> waiting;
   for (const store::LeasedJob& job : std::exchange(backlog_, {})) waiting.push_back(job.lease);
   for (const auto& [name, seat] : seats_) {
-    while (seat->jobs.size() > 1) {  // the first is being judged
+    while (seat->jobs.size() > 1) {  // the first one is being evaluated
       waiting.push_back(seat->jobs.back().lease);
       call_off(waiting.back());
     }
@@ -307,7 +310,7 @@ void ClusterGroup::look_after_seats() {
   const bool is_heard =
       std::ranges::any_of(seats_, [](const auto& entry) { return !entry.second->is_gone; });
   if (!is_heard) {
-    // A seat that speaks counts as alive, whatever Slurm or ssh reports about it.
+    // As long as a seat sends messages, it counts as alive, whatever Slurm or ssh report.
     if (const auto why = starter_->over()) return note_end(*why);
     note_waiting();
   }
@@ -354,7 +357,8 @@ void ClusterGroup::note_waiting() {
   noted_ = text;
 }
 
-/// The seats ended without us: their time is over, or their nodes are gone.
+/// Handles the end of all seats that this watch did not cause: their time is over, or their nodes
+/// are gone.
 void ClusterGroup::note_end(const std::string& why) {
   failures_ = is_promising_ ? 0 : failures_ + 1;
   const bool is_hopeless = !fatal_.empty() || !starter_->may_start_again();
@@ -366,17 +370,17 @@ void ClusterGroup::note_end(const std::string& why) {
   leave();
 }
 
-/// Nothing is left to judge: others may have the nodes.
+/// Ends the seats because nothing is left to evaluate, so that others can use the nodes.
 void ClusterGroup::release() {
   note_("there is nothing to judge: the other machines are given back");
   leave();
 }
 
-/// Ends the seats and removes the messages to them.
+/// Ends the seats and removes their messages.
 void ClusterGroup::leave() {
   try {
     if (watch_) watch_->append(seat::line(seat::kEnd, true));
-  } catch (const Error&) {  // they notice that the watch is silent
+  } catch (const Error&) {  // the seats end when they notice that the watch is silent
   }
   watch_.reset();
   starter_->stop();
@@ -392,10 +396,11 @@ void ClusterGroup::stop() {
   if (!starter_) return;
   if (!is_started_) {
     pollfd waiting{starting_.descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);  // until sbatch returns: else the job's number would be lost
+    ::poll(&waiting, 1, -1);  // waits until sbatch returns, because otherwise the job's id would be
+                              // lost
     try {
       starting_.take();
-    } catch (const Error&) {  // there is none
+    } catch (const Error&) {  // no job was submitted
     }
   }
   for (const auto& [name, seat] : seats_) {

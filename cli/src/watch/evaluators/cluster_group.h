@@ -1,5 +1,5 @@
-// Workers on other machines, in seats that Slurm or ssh has started, with one evaluator: their jobs
-// and results. The messages: evaluators/seat_protocol.h.
+// The workers of one evaluator on other machines, in seats that Slurm or ssh has started: gives
+// them jobs and collects results. evaluators/seat_protocol.h has the messages.
 #pragma once
 
 #include "file/line_log.h"
@@ -17,21 +17,23 @@ namespace flor::cli {
 
 struct ClusterPlan {
   EngineWish engine;
-  std::string name;                 ///< of the jobs
-  std::filesystem::path directory;  ///< for messages; all machines see it under this path
-  std::filesystem::path logs;       ///< of the attempts; the same
-  std::chrono::milliseconds silence{40'000};  ///< a seat that says nothing for so long is lost
-  std::chrono::milliseconds idle{60'000};     ///< how long the seats are kept without a job
+  std::string name;                 ///< name of the Slurm jobs
+  std::filesystem::path directory;  ///< for messages; must have the same path on all machines
+  std::filesystem::path logs;       ///< for the output of attempts; must have the same path on all
+                                    ///< machines
+  std::chrono::milliseconds silence{40'000};  ///< a seat that is silent for this long counts as
+                                              ///< lost
+  std::chrono::milliseconds idle{60'000};     ///< how long seats are kept without a job
 };
 
-/// One job of Slurm with a task for each worker, while there is something to judge: a task is a
-/// seat, which gets a checkpoint when it has none. A checkpoint whose seat is lost, most likely
-/// with its node, is judged by another seat; that is no failure, but a job that has lost three
-/// seats has failed. The leases are the coordinator's, and messages of a lost seat are ignored: so
-/// each job has one result, whichever seats began it.
+/// While there is something to evaluate, runs one Slurm job with a task for each worker; each task
+/// is a seat, which gets a checkpoint when it is free. If a seat is lost, most likely with its
+/// node, another seat evaluates its checkpoint. That does not count as a failure, but a job that
+/// has lost three seats has failed. The coordinator holds the leases, and messages of a lost seat
+/// are ignored, so each job has exactly one result.
 class ClusterGroup final : public EvaluationGroup {
  public:
-  /// `evaluator`: its number in the queue.
+  /// `evaluator`: its id in the queue.
   ClusterGroup(GroupPlan plan, std::int64_t evaluator, ClusterPlan cluster, Note note);
   /// Releases the seats.
   ~ClusterGroup() override;
@@ -42,7 +44,8 @@ class ClusterGroup final : public EvaluationGroup {
   void start() override;
   void add_descriptors(std::vector<pollfd>& waiting) const override;
   Clock::time_point due() const override;
-  /// Throws Error if there are no seats and will be none, or none could ever load the evaluator.
+  /// Throws Error if there are no seats and never will be, or if none of them could load the
+  /// evaluator.
   void hear(const Tell& tell) override;
   std::size_t wanted() const override;
   void give(store::LeasedJob job) override { backlog_.push_back(std::move(job)); }
@@ -89,22 +92,22 @@ class ClusterGroup final : public EvaluationGroup {
   Note note_;
   std::chrono::milliseconds beat_;
   Pace pace_;
-  std::unique_ptr<SeatStarter> starter_;  // while there are seats, or are to be
+  std::unique_ptr<SeatStarter> starter_;  // null if no seats are running or being started
   Background<bool> starting_;
   std::unique_ptr<store::LineLogWriter> watch_;
-  std::filesystem::path round_;  // directory of the messages to the present seats
+  std::filesystem::path round_;  // directory of the messages of the present seats
   std::int64_t rounds_ = 0;
-  std::map<std::string, std::unique_ptr<Seat>> seats_;  // by name; those that are gone, too
+  std::map<std::string, std::unique_ptr<Seat>> seats_;  // by name, including lost ones
   std::deque<store::LeasedJob> backlog_;
   std::map<store::Lease, int> losses_;
-  std::optional<double> mean_seconds_;  // of the latest evaluations
+  std::optional<double> mean_seconds_;  // mean duration of the latest evaluations
   Clock::time_point next_beat_, next_start_, busy_ = Clock::now();
-  std::string noted_;          // the latest reason for waiting
-  bool is_started_ = false;    // `starter_`
-  bool was_ready_ = false;     // some seat, ever
-  bool is_promising_ = false;  // some seat of the present ones
-  int failures_ = 0;           // times in a row that no seat was ready
-  std::string fatal_;  // of the latest of the present seats that could not load the evaluator
+  std::string noted_;          // the reason for waiting that the user was told last
+  bool is_started_ = false;    // whether `starter_` has been started
+  bool was_ready_ = false;     // whether any seat was ever ready
+  bool is_promising_ = false;  // whether one of the present seats is ready
+  int failures_ = 0;           // times in a row that no seat became ready
+  std::string fatal_;  // message of the last present seat that could not load the evaluator
 };
 
 }  // namespace flor::cli

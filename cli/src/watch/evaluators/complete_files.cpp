@@ -58,7 +58,7 @@ Wholeness examine_file(const fs::path& path) {
   return Wholeness::unknown;
 }
 
-/// Regular files below, by name. Nothing if something disappears meanwhile.
+/// The regular files below a directory, sorted; nullopt if something disappears during the walk.
 std::optional<std::vector<fs::path>> files_below(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -78,7 +78,7 @@ bool is_temporary(const fs::path& file) {
   return std::ranges::find(kExtensions, lower_extension(file)) != kExtensions.end();
 }
 
-/// Files that an index names; nothing if it cannot be read, as if it were not there yet.
+/// The files that an index names; nullopt if it cannot be parsed, as if it were not written yet.
 std::optional<std::set<std::string>> shards(const fs::path& index) {
   std::ifstream in(index, std::ios::binary);
   const auto index_json = nlohmann::json::parse(in, nullptr, false);
@@ -95,7 +95,7 @@ std::optional<std::set<std::string>> shards(const fs::path& index) {
 
 bool is_index(const fs::path& file) { return file.filename().string().ends_with(".index.json"); }
 
-/// `whole` if every file that it names is, else `partial`.
+/// `whole` if every file that the index names is whole, else `partial`.
 Wholeness examine_index(const fs::path& index) {
   const auto names = shards(index);
   if (!names) return Wholeness::partial;
@@ -118,7 +118,7 @@ Wholeness examine_directory(const fs::path& directory, const std::string& marker
     if (is_temporary(file)) return Wholeness::partial;
     if (is_marker(file.filename().string(), marker)) {
       marked = true;
-      continue;  // it may be empty
+      continue;  // a marker file may be empty
     }
     if (is_index(file)) {
       if (examine_index(file) != Wholeness::whole) return Wholeness::partial;
@@ -132,8 +132,9 @@ Wholeness examine_directory(const fs::path& directory, const std::string& marker
   return indexed ? Wholeness::whole : Wholeness::unknown;
 }
 
-/// A lease for reading is refused while the file is open for writing. It is released at once: a
-/// process that opens the file for writing meanwhile would wait for that.
+/// Whether another process has the file open for writing: then the kernel refuses a read lease. The
+/// lease is released at once, because a process that opens the file for writing would have to wait
+/// for that.
 bool has_writer(const fs::path& path) {
   const OpenFile file(path);
   if (file.descriptor() < 0) return false;
@@ -158,7 +159,7 @@ store::FileIdentity identity(const struct stat& status) {
 }  // namespace
 
 std::span<const char* const> directory_markers() {
-  // Names used by PyTorch's distributed checkpoints, Orbax, Hadoop's tools, and by hand.
+  // Names used by PyTorch's distributed checkpoints, Orbax, Hadoop's tools, and by users.
   static constexpr const char* kMarkers[] = {".metadata",          "_CHECKPOINT_METADATA",
                                              "commit_success.txt", "_SUCCESS",
                                              ".complete",          "COMPLETE"};
@@ -171,7 +172,7 @@ Wholeness examine(const fs::path& path, const std::string& marker) {
   try {
     return examine_directory(path, marker);
   } catch (const fs::filesystem_error&) {
-    return Wholeness::partial;  // something has just disappeared
+    return Wholeness::partial;  // something disappeared during the walk
   }
 }
 

@@ -1,5 +1,5 @@
-// Decides whether a checkpoint is complete: by its own form, by whether a process is writing it,
-// and by how long it has been unchanged.
+// Decides whether a checkpoint file or directory is complete: by its content, by whether a process
+// is writing it, and by how long it has been unchanged.
 #pragma once
 
 #include "queue/jobs.h"
@@ -15,54 +15,59 @@
 
 namespace flor::cli {
 
-/// Completeness, as the content of a file or of a directory shows it.
+/// Whether a file or directory is complete, as far as its content tells.
 enum class Wholeness : std::uint8_t {
   partial,  ///< bytes or files are missing
   whole,    ///< everything that it declares is there
-  unknown,  ///< it does not declare its content
+  unknown,  ///< the content does not tell its own length
 };
 
-/// How a form is recognised, and how a file of it is examined.
+/// A file format: how it is recognized, and how a file is checked for completeness.
 struct FileForm {
   const char* name;
-  /// `head`: the first 8 bytes, or fewer. `extension`: with its dot, lower case.
+  /// `head`: the first 8 bytes, or fewer in a short file. `extension`: with its dot, in lower case.
   bool (*is_of)(std::span<const std::byte> head, const std::string& extension);
   Wholeness (*examine)(int descriptor, std::uint64_t bytes);
 };
-/// The first that recognises a file examines it. zip: written by torch.save; whole if its central
-/// directory is at its end and each entry begins where that says. safetensors: whole if its length
-/// is what its header says. Any other file is unknown, or partial if it has no bytes.
+/// The formats; the first that recognizes a file examines it. zip (torch.save): whole if the
+/// central directory is at the end and each entry begins where the directory says. safetensors:
+/// whole if the file is as long as its header says. Any other file: unknown, or partial if it is
+/// empty.
 std::span<const FileForm> file_forms();
 
-/// Files in a directory whose presence says that all others are complete.
+/// Names of files that are written last, so that their presence tells that the directory is
+/// complete.
 std::span<const char* const> directory_markers();
 
-/// Examines the file, or every file of the directory. A directory is whole if it has a marker, or
-/// an index (*.index.json) all of whose files are whole; and partial if one of its files is, or one
-/// is named like a temporary one. `marker`: a further name of a marker; if given the others do not
-/// count. A missing path is partial.
+/// Examines a file, or every file of a directory. A directory is partial if one of its files or
+/// index files is, or has the name of a temporary file. Otherwise it is whole if it has a marker
+/// file or an index (*.index.json). `marker`: the name of the only marker file that counts, without
+/// which a directory is partial; empty: `directory_markers`. A missing path is partial.
 Wholeness examine(const std::filesystem::path& path, const std::string& marker = {});
 
-/// Whether some process has the file, or one of the directory, open for writing. Known only of
-/// local files that belong to this user; false for others. The calling process must ignore SIGIO.
+/// Whether some process has the file, or a file of the directory, open for writing. Can be known
+/// only for local files that belong to this user; otherwise returns false. The calling process must
+/// ignore SIGIO.
 bool is_being_written(const std::filesystem::path& path);
 
-/// Identity of a file; for a directory, its own device and inode, the bytes of all its files, and
-/// the latest of their times. Nothing if it is gone.
+/// The identity of a file; for a directory its device and inode, the bytes of all its files, and
+/// the latest of their times. nullopt if the path is gone.
 std::optional<store::FileIdentity> identify(const std::filesystem::path& path);
 
-/// Digest of a file; for a directory, of the names, lengths and digests of all its files. Nothing
-/// after read errors, or if files disappear.
+/// The digest of a file; for a directory, of the names, lengths and digests of all its files.
+/// nullopt if reading fails or files disappear.
 std::optional<store::Digest> content_digest(const std::filesystem::path& path);
 
-/// Observations of a checkpoint that may be complete.
+/// The facts that decide whether a checkpoint is complete.
 struct Observation {
   Wholeness form = Wholeness::unknown;
   bool being_written = false;
-  bool published = false;                 ///< it was renamed to its name, and not changed since
-  std::chrono::nanoseconds unchanged{0};  ///< for how long
+  bool published = false;                 ///< whether it was renamed to its present name and not
+                                          ///< changed since
+  std::chrono::nanoseconds unchanged{0};  ///< for how long it has been unchanged
 };
-/// Unknown forms need to be published, or unchanged for `settle`.
+/// Whether the checkpoint is complete. One of an unknown format must have been published, or be
+/// unchanged for at least `settle`.
 bool is_complete(const Observation& observation, std::chrono::nanoseconds settle);
 
 }  // namespace flor::cli

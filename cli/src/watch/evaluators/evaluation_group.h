@@ -1,4 +1,4 @@
-// The workers of one evaluator, wherever they run: as the coordinator of a watch sees them.
+// The workers of one evaluator, wherever they run, as the coordinator of a watch uses them.
 #pragma once
 
 #include "queue/jobs.h"
@@ -18,28 +18,29 @@
 
 namespace flor::cli {
 
-/// Where the output of an attempt is kept.
+/// The file with the output of an attempt, in the store's home.
 std::filesystem::path job_log(const store::Store& store, const store::Lease& lease);
-/// The same below a directory of logs.
+/// The same file below another directory of logs.
 std::filesystem::path job_log(const std::filesystem::path& logs, const store::Lease& lease);
 std::filesystem::path job_logs(const store::Store& store);
 
 struct GroupPlan {
   EvaluatorSpec evaluator;
   std::size_t workers = 1;
-  std::vector<std::string> gpus;  ///< dealt to the workers in turn, as CUDA_VISIBLE_DEVICES
-  std::optional<std::chrono::milliseconds> timeout;  ///< of one evaluation
+  std::vector<std::string> gpus;  ///< assigned to the workers in turn, as CUDA_VISIBLE_DEVICES
+  std::optional<std::chrono::milliseconds> timeout;  ///< longest time for one evaluation; nullopt:
+                                                     ///< no limit
 };
 
-/// An evaluation has ended.
+/// The end of an evaluation.
 struct Verdict {
   store::LeasedJob job;
   bool good = false;
-  std::string text;    ///< the result as JSON, or why there is none
-  double seconds = 0;  ///< how long it took
+  std::string text;    ///< the result as JSON, or the reason why there is none
+  double seconds = 0;  ///< duration of the evaluation
 };
 
-/// Never waits for a worker, but in `stop`. Not thread-safe.
+/// No function waits for a worker, except `stop`. Not thread-safe.
 class EvaluationGroup {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,32 +49,34 @@ class EvaluationGroup {
 
   virtual ~EvaluationGroup() = default;
 
-  /// Number of the evaluator in the queue.
+  /// The evaluator's id in the queue.
   virtual std::int64_t evaluator() const = 0;
   virtual void start() = 0;
-  /// Adds descriptors that show by POLLIN that `hear` has something to do.
+  /// Adds descriptors to poll: POLLIN on one of them means that `hear` has work.
   virtual void add_descriptors(std::vector<pollfd>& waiting) const = 0;
-  /// When `hear` has something to do without these.
+  /// The time at which `hear` has work even if no descriptor is ready.
   virtual Clock::time_point due() const = 0;
-  /// Passes on each verdict at once. Throws Error if the evaluator cannot be loaded.
+  /// Handles messages of the workers, and calls `tell` with each verdict at once. Throws Error if
+  /// the evaluator cannot be loaded.
   virtual void hear(const Tell& tell) = 0;
 
-  /// How many jobs it could take, some of them ahead of their turn.
+  /// The number of further jobs that the group could take, including some to wait for a free
+  /// worker.
   virtual std::size_t wanted() const = 0;
   virtual void give(store::LeasedJob job) = 0;
-  /// Gives jobs to free workers.
+  /// Gives waiting jobs to free workers.
   virtual void dispatch() = 0;
 
-  /// Leases of all given jobs that have no verdict.
+  /// The leases of all jobs that were given and have no verdict yet.
   virtual std::vector<store::Lease> leases() const = 0;
-  /// Removes and returns jobs that no worker has begun.
+  /// Removes and returns the jobs that no worker has begun.
   virtual std::vector<store::Lease> take_waiting() = 0;
-  /// Drops a job that was cancelled, dropped or taken over: there will be no verdict.
+  /// Stops a job that was cancelled, dropped or taken over; it gets no verdict.
   virtual void call_off(const store::Lease& lease) = 0;
-  /// Whether it is known that the evaluator can be loaded, or it will not be tried as long as there
-  /// is nothing to judge.
+  /// Whether the evaluator is known to be loadable. Also true for a group that loads it only when
+  /// there is a job.
   virtual bool is_ready() const = 0;
-  /// Ends the workers and their jobs.
+  /// Ends the workers and the jobs they are doing.
   virtual void stop() = 0;
 };
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kForms =
     "file.py:function, package.module.function, lib.so:symbol or a program such as './evaluate {}'";
 
-/// The most levels of a result.
+/// Deepest nesting of a result that is accepted.
 constexpr std::size_t kDeepest = 100;
 
 bool is_library(std::string_view name) {
@@ -47,7 +47,7 @@ bool is_identifier(std::string_view text) {
   });
 }
 
-/// "file.py:function" and "lib.so:symbol".
+/// Parses "file.py:function" or "lib.so:symbol"; nullopt for another form.
 std::optional<EvaluatorSpec> parse_function(std::string_view spec) {
   const std::size_t colon = spec.rfind(':');
   if (colon == spec.npos) return std::nullopt;
@@ -89,7 +89,7 @@ EvaluatorSpec parse_program(std::string_view spec) {
   return result;
 }
 
-/// Two identifiers or more, with dots between them.
+/// Whether the text is two or more identifiers with dots between them.
 bool is_dotted_name(std::string_view text) {
   const std::size_t dot = text.rfind('.');
   if (dot == text.npos) return false;
@@ -97,8 +97,8 @@ bool is_dotted_name(std::string_view text) {
   return is_identifier(text.substr(dot + 1)) && (is_identifier(head) || is_dotted_name(head));
 }
 
-/// The file of a module, as Python itself finds it from here; packages that hold it are imported
-/// for that.
+/// The file of a Python module, found by Python itself from the current directory. To find it,
+/// Python imports the packages that contain it.
 fs::path find_module(const std::string& module) {
   constexpr const char* kFind =
       "import importlib.util, os, sys\n"
@@ -117,10 +117,11 @@ fs::path find_module(const std::string& module) {
   return require_file(path);
 }
 
-/// "package.module.function".
+/// Parses "package.module.function"; nullopt for another form.
 std::optional<EvaluatorSpec> parse_module(std::string_view spec) {
   if (!is_dotted_name(spec) || spec.ends_with(".py") || is_library(spec)) return std::nullopt;
-  if (find_on_path(std::string(spec))) return std::nullopt;  // python3.11
+  if (find_on_path(std::string(spec))) return std::nullopt;  // the name of a program, such as
+                                                             // python3.11
   const std::size_t dot = spec.rfind('.');
   const std::string module(spec.substr(0, dot));
   return EvaluatorSpec{.kind = EvaluatorSpec::Kind::python,
@@ -130,7 +131,7 @@ std::optional<EvaluatorSpec> parse_module(std::string_view spec) {
                        .words = {}};
 }
 
-/// Returns `text` with the numbers quoted that JSON does not know.
+/// The text with NaN and infinities in quotes, since JSON has no such numbers.
 std::string with_quoted_numbers(std::string_view text) {
   constexpr std::array<std::string_view, 3> kNumbers{"-Infinity", "Infinity", "NaN"};
   std::string result;
@@ -152,7 +153,7 @@ std::string with_quoted_numbers(std::string_view text) {
   return result;
 }
 
-/// The most brackets that are open at once. Reading and writing a result recurses once for each.
+/// The deepest nesting of brackets: reading and writing JSON recurses once for each level.
 std::size_t depth(std::string_view text) {
   std::size_t open = 0, deepest = 0;
   bool quoted = false;

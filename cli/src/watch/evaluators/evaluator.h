@@ -1,4 +1,4 @@
-// An evaluator as the user names it: SPEC of `flor watch --evaluator SPEC`.
+// An evaluator as the user names it with `flor watch --evaluator SPEC`.
 #pragma once
 
 #include <filesystem>
@@ -15,37 +15,38 @@ struct EvaluatorSpec {
     python,   ///< "file.py:function" or "package.module.function"
   };
   Kind kind = Kind::program;
-  std::filesystem::path file = {};  ///< program, library or script, absolute
-  std::string function = {};        ///< symbol or function
-  std::string module = {};          ///< of Python, if it was named instead of the file
+  std::filesystem::path file = {};  ///< of the program, library or script; absolute
+  std::string function = {};        ///< the symbol in the library, or the Python function
+  std::string module = {};          ///< the Python module, if the user named a module instead of a
+                                    ///< file
   std::vector<std::string> words =
-      {};  ///< of a program, itself first; "{}" stands for the checkpoint
+      {};  ///< words of a program's command line, the program first; "{}" stands for the checkpoint
 
-  /// The form in which it gets Flor's own checkpoints, if not .safetensors: makes another
-  /// evaluator.
+  /// The form in which it gets checkpoints of Flor's own runs; empty: .safetensors. Another form
+  /// makes it another evaluator.
   std::string form = {};
-  /// Each job runs in a process of its own; the same evaluator otherwise.
+  /// Whether each job runs in a new process. Does not make it another evaluator.
   bool fresh = false;
 
-  /// With absolute paths: the same for the same evaluator, wherever it is named.
+  /// The specification with absolute paths, so that the same evaluator always has the same text.
   std::string text() const;
-  /// Digest of the content of `file`, of the function and words, and of `form`.
+  /// The digest of the content of `file`, of the function and words, and of `form`.
   std::string digest() const;
 };
 
-/// Throws UsageError if the form is wrong, NotFound if there is no such file.
+/// Parses a specification. Throws UsageError if it is malformed, NotFound if there is no such file.
 EvaluatorSpec parse_evaluator(std::string_view spec);
 
-/// Splits words as a shell would at spaces, quotes and backslashes; nothing is expanded. Throws
-/// UsageError if a quote is not closed.
+/// Splits a command line at spaces, with quotes and backslashes as in a shell; expands nothing.
+/// Throws UsageError if a quote is not closed.
 std::vector<std::string> split_words(std::string_view text);
 
-/// The JSON object that an evaluator returned, as compact JSON. NaN and infinities, which JSON does
-/// not know but Python writes, become the texts "NaN", "Infinity" and "-Infinity". A single number
-/// becomes {"value": number}. Throws Error for anything else.
+/// Normalizes an evaluator's result to a compact JSON object. NaN and infinities, which Python
+/// writes although JSON does not have them, become the texts "NaN", "Infinity" and "-Infinity". A
+/// single number becomes {"value": number}. Throws Error for anything else.
 std::string result_json(std::string_view text);
 
-/// The result in the output of a program: all of it, or else its last line, if that is JSON.
+/// The result in the output of a program: the whole output if that is JSON, else its last line.
 std::string result_of_output(const std::string& output);
 
 }  // namespace flor::cli

@@ -1,4 +1,5 @@
-// The inside of a worker: runs a program, or calls a function of a library, for each checkpoint.
+// The code inside a worker process: for each checkpoint, runs a program or calls a function of a
+// library.
 #include "file/home_files.h"
 #include "process/line_socket.h"
 #include "queue/jobs.h"
@@ -31,7 +32,7 @@ using nlohmann::json;
 
 constexpr int kSocket = 3;
 
-/// Judges the checkpoint at a path and returns the result; throws if it cannot.
+/// Evaluates the checkpoint at a path and returns the result; throws if that fails.
 using Judge = std::function<std::string(const std::string& path)>;
 
 void replace_all(std::string& text, std::string_view what, const std::string& with) {
@@ -40,8 +41,9 @@ void replace_all(std::string& text, std::string_view what, const std::string& wi
   }
 }
 
-/// Leaves no process when the parent dies, for whatever reason: the kernel sends us a signal, upon
-/// which we kill our process group, which has only processes that we have started.
+/// Makes this process and all its descendants end when the parent dies, for whatever reason: the
+/// kernel sends a signal then, whose handler kills this process's group, which contains only
+/// processes that this one has started.
 void die_with(pid_t parent) {
   const int parent_died = SIGRTMAX - 1;
   std::signal(parent_died, [](int) { ::kill(0, SIGKILL); });
@@ -61,7 +63,7 @@ void die_with(pid_t parent) {
   ::_exit(127);
 }
 
-/// Returns the end of a program's output, which holds its result; all of it goes to our stdout.
+/// Copies a program's output to stdout. Returns its end, which contains the result.
 std::string read_output(int descriptor) {
   std::string output;
   char part[1 << 16];
@@ -73,7 +75,7 @@ std::string read_output(int descriptor) {
     const auto size = static_cast<std::size_t>(count);
     for (std::size_t done = 0; done < size;) {
       const ssize_t written = ::write(1, part + done, size - done);
-      if (written <= 0) break;  // the result counts, not the log
+      if (written <= 0) break;  // losing the log is better than losing the result
       done += static_cast<std::size_t>(written);
     }
     output.append(part, size);
@@ -127,11 +129,11 @@ Judge load(const std::vector<std::string>& words) {
              const std::string& path) { return run_program(program, path); };
 }
 
-/// Sends our output from now on to the file.
+/// Sends stdout and stderr to the log file from this point on.
 void redirect(const std::string& log) {
   const int opened = store::open_in_home(log, O_WRONLY | O_CREAT | O_APPEND);
-  if (opened < 0) return;  // the result counts, not the log
-  // An evaluator that closed 1 or 2 has made these the next free numbers.
+  if (opened < 0) return;  // losing the log is better than losing the result
+  // If the evaluator has closed 1 or 2, `opened` may be one of these.
   const int file = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
   if (opened > 2) ::close(opened);
   ::dup2(file, 1);
@@ -152,7 +154,8 @@ json judge(const Judge& evaluator, const json& job) {
     const std::string path = job.at("path").get<std::string>();
     ::setenv("FLOR_CHECKPOINT", path.c_str(), 1);
     std::string result = evaluator(path);
-    if (::getpid() != self) std::_Exit(0);  // a child that the evaluator forked is no worker
+    if (::getpid() != self) std::_Exit(0);  // a child that the evaluator has forked must not act as
+                                            // a worker
     if (result.size() > store::kResultLimit) {
       throw Error(fmt::format("the result has {} bytes: it may have {}", result.size(),
                               store::kResultLimit));
@@ -174,7 +177,7 @@ void wait_for(const LineSocket& socket) {
   ::poll(&waiting, 1, -1);
 }
 
-/// Waits for the parent's start message, and loads the evaluator; nothing if the parent is gone.
+/// Waits for the parent's start message and loads the evaluator; nullopt if the parent is gone.
 std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& words,
                            std::vector<std::string>& jobs) {
   while (jobs.empty() && !socket.is_closed()) {
@@ -182,7 +185,8 @@ std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& w
     jobs = socket.receive();
   }
   if (jobs.empty()) return std::nullopt;
-  const json told = json::parse(jobs.front());  // a loop over a part of a temporary outlives it
+  const json told = json::parse(jobs.front());  // a named variable, because the loop below refers
+                                                // to a part of it
   for (const auto& [name, value] : told.at("environment").items()) {
     ::setenv(name.c_str(), value.get<std::string>().c_str(), 1);
   }
@@ -193,7 +197,7 @@ std::optional<Judge> begin(LineSocket& socket, const std::vector<std::string>& w
 }  // namespace
 
 int run_evaluator_process(const std::vector<std::string>& words) {
-  std::signal(SIGPIPE, SIG_DFL);  // as programs expect it
+  std::signal(SIGPIPE, SIG_DFL);  // the default action, as programs expect it
   die_with(static_cast<pid_t>(std::stol(words.at(0))));
   ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
   LineSocket socket(kSocket);

@@ -23,7 +23,7 @@
 namespace flor::cli {
 namespace {
 
-constexpr int kServerSocket = 3;  // in the child
+constexpr int kServerSocket = 3;  // descriptor in the child
 
 struct Started {
   WorkerChild child;
@@ -31,7 +31,7 @@ struct Started {
 };
 
 /// Starts a child in a process group of its own, so that Ctrl-C reaches it only through its parent.
-/// Its output goes to our stderr.
+/// The child's output goes to this process's stderr.
 Started spawn(std::vector<std::string> words) {
   const auto [here, there] = socket_pair();
   LineSocket socket(here);
@@ -53,7 +53,7 @@ Started spawn(std::vector<std::string> words) {
   return {WorkerChild(pid), std::move(socket)};
 }
 
-/// Sends a byte that carries a descriptor.
+/// Sends a descriptor over a Unix socket, with a byte of data.
 bool send_descriptor(int socket, int descriptor) {
   char byte = 'w';
   iovec part{&byte, 1};
@@ -79,7 +79,7 @@ std::string in_words(int status) {
   return fmt::format("its process ended with status {}", WEXITSTATUS(status));
 }
 
-/// Waits a second at most.
+/// Waits for the end of a process, for at most a second.
 void wait_for_end(int pidfd) {
   if (pidfd < 0) return;
   pollfd ending{pidfd, POLLIN, 0};
@@ -107,7 +107,7 @@ std::string WorkerChild::end() {
   const bool ended =
       ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid == pid_;
-  // The numbers of the process and of its group are not used again until it is reaped.
+  // The ids of the process and of its group are not reused before it is reaped.
   if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -126,8 +126,8 @@ std::string WorkerChild::end_of_closed() {
 }
 
 EvaluatorProcess::~EvaluatorProcess() {
-  // The server of Python forked this worker and reaps it, so its number may be another process's
-  // now.
+  // The Python server forked this worker and reaps it, so its id may belong to another process
+  // already; the pidfd tells.
   if (pidfd_ >= 0) {
     if (::syscall(SYS_pidfd_send_signal, pidfd_, 0, nullptr, 0) == 0) ::kill(-pid_, SIGKILL);
     ::close(pidfd_);
@@ -229,7 +229,7 @@ std::unique_ptr<EvaluatorProcess> EvaluatorProcesses::start(
       process->begin(environment, spec_.fresh);
       return process;
     }
-    drop_server();  // another process has killed it
+    drop_server();  // another process has killed the server
     if (tries > 0) throw Error(fmt::format("{} cannot be started", printable(spec_.text())));
   }
 }

@@ -1,5 +1,5 @@
-// The processes in which evaluators run, as their parent sees them. Started before there is work,
-// and kept for many checkpoints.
+// The processes in which evaluators run, as their parent sees them. They are started before there
+// is work, and each evaluates many checkpoints.
 #pragma once
 
 #include "process/line_socket.h"
@@ -18,7 +18,7 @@
 
 namespace flor::cli {
 
-/// A child of this process. Killed and reaped with the object, if it still runs then.
+/// A child of this process. The destructor kills and reaps it if it still runs.
 class WorkerChild {
  public:
   WorkerChild() = default;
@@ -26,18 +26,19 @@ class WorkerChild {
   ~WorkerChild();
   WorkerChild(WorkerChild&& other) noexcept;
   WorkerChild& operator=(WorkerChild&& other) noexcept;
-  /// Kills it and its group, waits for it, and says in words how it had ended, if it had before.
+  /// Kills the child and its process group and reaps it. Returns how it ended, in words, if it had
+  /// ended by itself.
   std::string end();
-  /// As `end`, for a child that has closed its socket, which the kernel does a moment before it can
-  /// be waited for: lets it end by itself, for a second at most.
+  /// Like `end`, but waits up to a second for the child to end by itself. For a child that has
+  /// closed its socket: the kernel closes sockets shortly before the child can be reaped.
   std::string end_of_closed();
 
  private:
   pid_t pid_ = -1;
 };
 
-/// One worker, which judges one checkpoint after another. The kernel kills it when its parent dies,
-/// for whatever reason.
+/// One worker, which evaluates one checkpoint after another. The kernel kills it when its parent
+/// dies, for whatever reason.
 class EvaluatorProcess {
  public:
   EvaluatorProcess(LineSocket socket, WorkerChild child)
@@ -46,51 +47,53 @@ class EvaluatorProcess {
   EvaluatorProcess(const EvaluatorProcess&) = delete;
   EvaluatorProcess& operator=(const EvaluatorProcess&) = delete;
 
-  using Environment = std::map<std::string, std::string>;  ///< variables that it has besides ours
+  using Environment = std::map<std::string, std::string>;  ///< variables to set in addition to this
+                                                           ///< process's
 
   int descriptor() const { return socket_.descriptor(); }
-  /// Sends the start message, before any other. `fresh`: a process for each job, where the
-  /// evaluator is a function of Python.
+  /// Sends the start message, which must be the first. `fresh`: evaluate each job in a process of
+  /// its own, if the evaluator is a Python function.
   void begin(const Environment& environment, bool fresh = false);
-  /// Output to stdout and stderr during the job is appended to `log`.
+  /// Begins a job. What the worker writes to stdout and stderr is appended to `log`.
   void judge(const store::NewJob& job, const std::filesystem::path& log);
 
   struct Answer {
     enum class Kind {
       ready,   ///< the worker waits for its first checkpoint
-      result,  ///< `text`: what the evaluator returned, unchecked
+      result,  ///< `text`: what the evaluator returned, not yet checked
       error,   ///< `text` says why there is no result
-      fatal,   ///< there will never be a result: the evaluator cannot be loaded
+      fatal,   ///< there will never be a result, because the evaluator cannot be loaded
       died,    ///< the process is gone
     };
     Kind kind;
     std::string text;
   };
-  /// Answers that have arrived. Never waits.
+  /// Returns the answers that have arrived. Never waits.
   std::vector<Answer> answers();
 
  private:
   LineSocket socket_;
-  WorkerChild child_;  // empty where the server of Python is its parent
-  pid_t pid_ = -1;     // of the worker, once it is ready
+  WorkerChild child_;  // empty if a Python server is its parent
+  pid_t pid_ = -1;     // of the worker; set when it is ready
   int pidfd_ = -1;
   bool died_ = false;
-  std::uint64_t job_ = 0;  // the latest; answers to others are ignored
+  std::uint64_t job_ = 0;  // the latest job; answers to earlier ones are ignored
 };
 
-/// Starts the workers of one evaluator. Python: a server imports it, and forks them.
+/// Starts the workers of one evaluator. For Python, starts a server process that imports the
+/// evaluator once and forks the workers.
 class EvaluatorProcesses {
  public:
   explicit EvaluatorProcesses(EvaluatorSpec spec) : spec_(std::move(spec)) {}
-  /// Does not wait until the evaluator is loaded: the worker says when it is ready. Throws Error if
-  /// no process can be started.
+  /// Starts a worker without waiting until the evaluator is loaded; the worker sends `ready` then.
+  /// Throws Error if no process can be started.
   std::unique_ptr<EvaluatorProcess> start(const EvaluatorProcess::Environment& environment);
 
-  /// Descriptor of the server's socket; -1 if there is none.
+  /// Descriptor of the Python server's socket; -1 if there is no server.
   int descriptor() const { return control_.descriptor(); }
-  /// Reads messages of the server. Throws Error if the evaluator cannot be loaded.
+  /// Reads messages of the Python server. Throws Error if the evaluator cannot be loaded.
   void hear();
-  /// How the latest server that was never ready ended, in words.
+  /// The end of the latest server that was never ready, in words; nullopt if there is none.
   std::optional<std::string> last_end() const { return last_end_; }
 
  private:
@@ -98,13 +101,13 @@ class EvaluatorProcesses {
   void drop_server();
   EvaluatorSpec spec_;
   WorkerChild server_;
-  LineSocket control_;  // to the server
+  LineSocket control_;  // to the Python server
   bool is_server_ready_ = false;
   std::optional<std::string> last_end_;
 };
 
-/// `flor __evaluator PARENT program|native WORDS...`: judges jobs that its parent, the process of
-/// that number, sends on descriptor 3, until that is closed. Returns the exit status.
+/// `flor __evaluator PARENT program|native WORDS...`: evaluates the jobs that its parent, the
+/// process with id PARENT, sends on descriptor 3, until that is closed. Returns the exit status.
 int run_evaluator_process(const std::vector<std::string>& words);
 
 }  // namespace flor::cli

@@ -7,7 +7,7 @@
 namespace flor::cli {
 namespace {
 
-/// Files made ahead for each worker, besides that of its current job.
+/// Files made ahead for each worker, besides the file of its current job.
 constexpr std::size_t kFilesAhead = 2;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tells from the forms of files whether they are complete.
+// Determines from the format of a file whether it is complete.
 #include "watch/evaluators/complete_files.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace flor::cli {
 namespace {
 
-/// Returns nothing if the file is shorter.
+/// Reads `count` bytes; returns none if the file is shorter.
 std::vector<std::byte> read_at(int descriptor, std::uint64_t offset, std::size_t count) {
   std::vector<std::byte> bytes(count);
   for (std::size_t done = 0; done < count;) {
@@ -37,13 +37,13 @@ Integer little(std::span<const std::byte> bytes, std::size_t offset) {
   return value;
 }
 
-// zip: local header + content of each entry, central directory, its end. All of it is written front
-// to back, or at least the end last.
+// zip: a local header and the content of each entry, the central directory, its end record.
+// Programs write a zip file from front to back, or at least write the end record last.
 
 constexpr std::uint32_t kLocal = 0x04034B50, kEntry = 0x02014B50, kEnd = 0x06054B50;
 constexpr std::uint32_t kEnd64 = 0x06064B50, kLocator64 = 0x07064B50;
 constexpr std::size_t kEntryBytes = 46, kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20;
-constexpr std::uint64_t kDirectoryLimit = 1 << 28;  // bytes; millions of entries
+constexpr std::uint64_t kDirectoryLimit = 1 << 28;  // bytes, enough for millions of entries
 
 struct Directory {
   std::uint64_t offset = 0, bytes = 0;
@@ -60,7 +60,7 @@ std::optional<Directory> zip64_directory(int descriptor, std::uint64_t end) {
   return Directory{little<std::uint64_t>(record, 48), little<std::uint64_t>(record, 40)};
 }
 
-/// Finds the central directory by the last bytes of the file.
+/// Finds the central directory by the end record in the last bytes of the file.
 std::optional<Directory> find_directory(int descriptor, std::uint64_t bytes) {
   constexpr std::uint64_t kLongest = kEndBytes + 0xFFFF;
   const std::uint64_t tail_bytes = std::min(bytes, kLongest);
@@ -78,13 +78,13 @@ std::optional<Directory> find_directory(int descriptor, std::uint64_t bytes) {
   return std::nullopt;
 }
 
-/// The offset of an entry whose 32-bit field is full: the last 8 bytes of its zip64 field.
+/// The offset of an entry whose 32-bit field is saturated: the last 8 bytes of its zip64 field.
 std::optional<std::uint64_t> large_offset(std::span<const std::byte> extra) {
   for (std::size_t at = 0; at + 4 <= extra.size();) {
     const auto id = little<std::uint16_t>(extra, at);
     const auto size = little<std::uint16_t>(extra, at + 2);
     if (at + 4 + size > extra.size()) break;
-    // Lengths come first, if they are there; a disk number may follow.
+    // In the field, lengths come before the offset if they are there, and a disk number may follow.
     if (id == 1) {
       const std::size_t after = size % 8 == 0 ? 8 : 12;
       if (size < after || (size - after) % 8 != 0) break;
@@ -121,7 +121,8 @@ Wholeness examine_zip(int descriptor, std::uint64_t bytes) {
   return Wholeness::whole;
 }
 
-/// True also for fewer bytes than it takes to be sure: more are to come.
+/// Whether the file may be a zip file: also true for fewer than 4 bytes that fit, since more may
+/// come.
 bool is_zip(std::span<const std::byte> head, const std::string&) {
   constexpr std::array<std::byte, 4> kMagic{std::byte{'P'}, std::byte{'K'}, std::byte{3},
                                             std::byte{4}};
@@ -131,9 +132,9 @@ bool is_zip(std::span<const std::byte> head, const std::string&) {
 
 // safetensors: u64 length of the header, the header (JSON), the tensors without gaps.
 
-constexpr std::uint64_t kHeaderLimit = 100'000'000;  // bytes, as the format says
+constexpr std::uint64_t kHeaderLimit = 100'000'000;  // bytes; the limit that the format sets
 
-/// Nothing if the header is no such header.
+/// The number of bytes that the tensors take; nullopt if the JSON is no safetensors header.
 std::optional<std::uint64_t> data_bytes(const nlohmann::json& header) {
   if (!header.is_object()) return std::nullopt;
   std::uint64_t end = 0;

@@ -25,13 +25,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// A variable that Slurm sets in every task.
+/// The value of a variable that Slurm sets in every task; "0" without Slurm.
 std::string of_slurm(const char* name) {
   const char* const value = std::getenv(name);
   return value ? value : "0";
 }
 
-/// A name unique among all seats of this evaluator: a requeued task gets another one.
+/// A name that is unique among all seats of this evaluator; a requeued task gets a new one.
 std::string seat_name() {
   return fmt::format("{}.{}.{}-{}", of_slurm("SLURM_JOB_ID"), of_slurm("SLURM_RESTART_COUNT"),
                      of_slurm("SLURM_PROCID"), store::new_run_key());
@@ -109,7 +109,7 @@ class JudgeSeat {
                         {"good", verdict.good},
                         {"text", verdict.text},
                         {"seconds", verdict.seconds}});
-    pace_.looked(true);  // the next one comes soon
+    pace_.looked(true);  // another job will come soon
   }
 
   void listen() {
@@ -119,7 +119,7 @@ class JudgeSeat {
     pace_.looked(!of_us.empty());
     const auto now = Clock::now();
     if (!of_all.empty()) heard_ = now;
-    // The directory is gone with the watch, or will be.
+    // The watch is dead: its directory is gone, or will be.
     if (now - heard_ > plan_.beat * kSilentBeats) ends_ = true;
   }
 
@@ -135,7 +135,7 @@ class JudgeSeat {
                           .path = what.at("path").get<std::string>()}});
   }
 
-  StopSignals signals_;  // first: no thread shall receive them
+  StopSignals signals_;  // the first member, so that no thread receives the signals
   SeatPlan plan_;
   store::LineLogWriter said_;
   store::LineLogReader watch_, told_;

@@ -1,8 +1,9 @@
-# Imports an evaluator once and forks a worker for each socket that it is sent; `flor watch` starts
-# it as: python3 -c THIS PARENT FILE MODULE FUNCTION, with a socket as descriptor 3; FILE or MODULE
-# is empty. Workers read how to begin, {"environment": {...}}, then a job a line, {"path": ...,
-# "log": ..., "arguments": ..., "job": N}, and answer a line each, {"job": N, "result": ...} or
-# {"job": N, "error": ...}. With {"fresh": true} each job has a process of its own.
+# Imports an evaluator once, and forks a worker for each socket that it receives. `flor watch`
+# starts it as: python3 -c THIS PARENT FILE MODULE FUNCTION, with a socket as descriptor 3; one of
+# FILE and MODULE is empty. A worker first reads its start message, {"environment": {...}}, then one
+# job per line, {"path": ..., "log": ..., "arguments": ..., "job": N}. It answers each with a line
+# {"job": N, "result": ...} or {"job": N, "error": ...}. With {"fresh": true} in the start message
+# each job runs in a process of its own.
 import ctypes
 import fcntl
 import importlib
@@ -17,7 +18,7 @@ import traceback
 PR_SET_PDEATHSIG = 1
 PARENT_DIED = signal.SIGRTMAX - 1
 RESULT_LIMIT = 1 << 20
-ANSWERED = 113  # status of a process that has sent its result
+ANSWERED = 113  # exit status of a process that has sent its result
 workers = set()
 
 
@@ -58,7 +59,7 @@ def load(path, module_name, name):
 
 
 def plain(value):
-# Numbers of numpy and torch can convert themselves to Python's.
+# Scalars of numpy and torch convert themselves to Python numbers.
     if hasattr(value, "item"):
         return value.item()
     return str(value)
@@ -76,8 +77,8 @@ def redirect(path):
     try:
         log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError:
-        return  # the result counts, not the log
-    # An evaluator that closed 1 or 2 has made these the next free numbers.
+        return  # losing the log is better than losing the result
+    # If the evaluator has closed 1 or 2, `log` may be one of these.
     above = fcntl.fcntl(log, fcntl.F_DUPFD_CLOEXEC, 3)
     if log > 2:
         os.close(log)
@@ -91,7 +92,7 @@ def flush():
         try:
             stream.flush()
         except (OSError, ValueError):
-            pass  # the disk is full, or the evaluator has closed it
+            pass  # the disk is full, or the evaluator has closed the stream
 
 
 class Surroundings:
@@ -109,7 +110,7 @@ class Surroundings:
         try:
             os.chdir(self.directory)
         except OSError:
-            pass  # it is gone, and the evaluator may not need it
+            pass  # the directory is gone, and the evaluator may not need it
         if os.environ != self.environment:
             os.environ.clear()
             os.environ.update(self.environment)
@@ -155,14 +156,15 @@ def status_of(error):
     return 1
 
 
-# A child that the evaluator forked must end: it would read and answer jobs beside its parent.
+# Ends a child that the evaluator has forked: it would read and answer jobs in competition with its
+# parent.
 def leave_if_child(worker, status):
     if os.getpid() != worker:
         flush()
         os._exit(status & 255)
 
 
-# Evaluates in a process of its own, which ends with the job: nothing is left for the next one.
+# Evaluates a job in a process of its own, so that it leaves nothing behind for the next job.
 def evaluate_apart(function, job, stream):
     worker = os.getpid()
     child = os.fork()
@@ -209,7 +211,7 @@ def kill_group(pid):
 
 
 def reap():
-    # A number is free for others only once its process is reaped; until then the group is its own.
+    # A process id is not reused before the process is reaped, so its group can be killed safely.
     for pid in list(workers):
         if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             kill_group(pid)
@@ -228,7 +230,8 @@ def main():
         say(control, {"fatal": in_words(error)})
         return
     say(control, {"ready": os.getpid()})
-# From now on this server outlives its parent for a moment, to end the workers and their children.
+# From this point on the server outlives its parent for a moment, to end the workers and their
+# children.
     hear_of_death(0)
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1, 1)

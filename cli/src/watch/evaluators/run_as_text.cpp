@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::string_view kPlace = "{}";
 
-/// Programs that run the text after their option -c.
+/// Programs that execute the text after their option -c.
 constexpr std::array<std::string_view, 17> kShells = {
     "sh",    "bash", "dash", "zsh",     "ksh", "mksh",    "fish",   "csh",  "tcsh",
     "rbash", "ash",  "yash", "busybox", "su",  "runuser", "script", "flock"};
-/// Programs that join their words to a text which a shell runs, here or elsewhere.
+/// Programs that join their words to a text which a shell executes, on this or another machine.
 constexpr std::array<std::string_view, 7> kJoiners = {"ssh",   "rsh",      "mosh", "pdsh",
                                                       "watch", "parallel", "sem"};
-/// Programs that run the program which their words name.
+/// Programs that execute the program that their words name.
 constexpr std::array<std::string_view, 18> kLaunchers = {
     "env",     "nice", "ionice", "nohup", "timeout", "time",   "stdbuf", "setsid", "taskset",
     "numactl", "chrt", "sudo",   "doas",  "srun",    "docker", "podman", "xargs",  "apptainer"};
@@ -35,7 +35,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, Size>& 
 
 bool has_place(std::string_view word) { return word.find(kPlace) != word.npos; }
 
-/// Whether there is more around the path than belongs to names of files and options.
+/// Whether the word contains more around "{}" than occurs in names of files and options.
 bool is_text_around_path(std::string word) {
   for (std::size_t at = 0; (at = word.find(kPlace)) != word.npos;) word.erase(at, kPlace.size());
   return !std::ranges::all_of(word, [](unsigned char c) {
@@ -44,7 +44,7 @@ bool is_text_around_path(std::string word) {
   });
 }
 
-/// "-c", "-lc", "--command".
+/// Whether the option takes a text to execute: "-c", "-lc", "--command".
 bool takes_text(std::string_view word) {
   const bool is_short = word.size() > 1 && word[0] == '-' && word[1] != '-' && word.back() == 'c';
   return is_short || word == "--command";

@@ -6,8 +6,8 @@
 
 namespace flor::cli {
 
-/// Throws UsageError, which says the right form, if "{}" stands in a text that a program such as a
-/// shell interprets: a checkpoint may be called `$(command)`.
+/// Throws UsageError, with the right form, if "{}" stands in a word that a program such as a shell
+/// interprets, because a checkpoint may be named `$(command)`.
 void refuse_run_as_text(const std::vector<std::string>& words);
 
 }  // namespace flor::cli

@@ -1,6 +1,6 @@
-// Messages between a watch and its seats on the nodes of a cluster. They share nothing but a
-// directory, in which each file has one writer: so it may lie on any file system that shows a file
-// to other machines as it grows.
+// Messages between a watch and its seats on the nodes of a cluster. They share only a directory.
+// Each file in it has a single writer, so any file system works that shows a growing file to other
+// machines.
 //
 //   plan.json    the evaluator, for all seats; written before there are any
 //   watch.log    the watch: signs of life, and the end
@@ -20,10 +20,10 @@
 
 namespace flor::cli {
 
-/// Everything that a seat needs to know at its beginning.
+/// The facts that a seat needs at its start.
 struct SeatPlan {
-  GroupPlan group;             ///< one worker
-  std::filesystem::path logs;  ///< of the attempts
+  GroupPlan group;             ///< the evaluator, and `workers` of 1
+  std::filesystem::path logs;  ///< directory for the output of attempts
   /// Time between signs of life of the watch and the seats; a side that is silent for
   /// `kSilentBeats` of them counts as dead.
   std::chrono::milliseconds beat{5000};
@@ -34,31 +34,31 @@ namespace seat {
 
 // Messages of a seat.
 inline constexpr const char* kHello = "hello";    ///< {host, job, restart}
-inline constexpr const char* kReady = "ready";    ///< its evaluator is loaded
-inline constexpr const char* kBeat = "beat";      ///< also of the watch
+inline constexpr const char* kReady = "ready";    ///< it has loaded its evaluator
+inline constexpr const char* kBeat = "beat";      ///< a sign of life; the watch sends it, too
 inline constexpr const char* kResult = "result";  ///< {job, token, good, text, seconds}
 inline constexpr const char* kNote = "note";      ///< for the user
-inline constexpr const char* kFatal = "fatal";    ///< it cannot judge at all, and ends
-inline constexpr const char* kBye = "bye";        ///< it is taken away
+inline constexpr const char* kFatal = "fatal";    ///< it cannot evaluate anything, and ends
+inline constexpr const char* kBye = "bye";        ///< it is being taken away, by a signal
 // Messages of the watch.
 inline constexpr const char* kJudge = "judge";      ///< {job, token, path, arguments}
 inline constexpr const char* kCallOff = "calloff";  ///< {job, token}
-inline constexpr const char* kEnd = "end";          ///< nothing is wanted any more
+inline constexpr const char* kEnd = "end";          ///< nothing is wanted any more: leave
 
-/// The member, as a line.
+/// A message as a line of JSON: an object with one member.
 std::string line(const char* name, const nlohmann::json& value);
 
 }  // namespace seat
 
-/// Name of all jobs of a watch, which holds the lock with the key `owner`.
+/// The Slurm name of all jobs of the watch that holds the lock with the key `owner`.
 std::string watch_job_name(const std::string& owner);
 
 void write_seat_plan(const std::filesystem::path& directory, const SeatPlan& plan);
 /// Throws Error if it cannot be read.
 SeatPlan read_seat_plan(const std::filesystem::path& directory);
 
-/// When to look at the other side's files again: soon after a message, more rarely the longer none
-/// comes.
+/// Decides when to look at the other side's files again: soon after a message, more rarely the
+/// longer none comes.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;

@@ -18,18 +18,19 @@ namespace {
 using std::chrono::milliseconds;
 using Answer = EvaluatorProcess::Answer;
 
-/// Work, in seconds, that is leased ahead for each worker, and the most jobs: so a worker has
-/// something to do while others keep the queue busy.
+/// Work that is leased ahead for each worker, in seconds and in jobs at most, so that a worker does
+/// not wait while the queue is busy.
 constexpr double kAhead = 0.02;
 constexpr double kMostAhead = 64;
-/// Deaths in a row, for each worker.
+/// Deaths in a row, per worker, before one was ready, after which the evaluator counts as broken.
 constexpr std::size_t kDeathsBeforeReady = 5;
 constexpr milliseconds kLogPause{1000};
 
 void limit_log(const std::filesystem::path& log) {
   std::error_code error;
   if (std::filesystem::file_size(log, error) <= kLogLimit || error) return;
-  std::filesystem::resize_file(log, 0, error);  // it is appended to, so writing continues at 0
+  std::filesystem::resize_file(log, 0, error);  // the log is opened for appending, so writing
+                                                // continues at its new end
   std::ofstream(log, std::ios::app)
       << fmt::format("[flor: the first {} MiB were removed]\n", kLogLimit >> 20);
 }
@@ -85,7 +86,7 @@ void WorkerGroup::hear(const Tell& tell) {
     for (Slot& slot : slots_) {
       for (const Answer& answer : slot.process->answers()) {
         hear(slot, answer, tell);
-        if (answer.kind == Answer::Kind::died) break;  // its slot has another process now
+        if (answer.kind == Answer::Kind::died) break;  // the slot has a new process
       }
     }
     end_overdue(tell);
@@ -96,7 +97,7 @@ void WorkerGroup::hear(const Tell& tell) {
   }
 }
 
-/// The evaluator cannot continue; results that have arrived still count.
+/// Takes results that have arrived, after it is known that the evaluator cannot continue.
 void WorkerGroup::hear_last(const Tell& tell) {
   for (Slot& slot : slots_) {
     if (!slot.process) continue;

@@ -1,4 +1,4 @@
-// Workers of this machine, with one evaluator: their jobs and results.
+// The workers of one evaluator on this machine: gives them jobs and collects results.
 #pragma once
 
 #include "watch/evaluators/evaluation_group.h"
@@ -9,12 +9,12 @@
 
 namespace flor::cli {
 
-/// A log longer than this is cut: only the output after that is kept.
+/// When a log is longer than this, what was written so far is removed.
 inline constexpr std::uintmax_t kLogLimit = 64 << 20;  // bytes
 
 class WorkerGroup final : public EvaluationGroup {
  public:
-  /// `evaluator`: its number in the queue. `logs`: a directory for the output of the attempts.
+  /// `evaluator`: its id in the queue. `logs`: the directory for the output of attempts.
   WorkerGroup(GroupPlan plan, std::int64_t evaluator, std::filesystem::path logs, Note note);
 
   std::int64_t evaluator() const override { return evaluator_; }
@@ -55,7 +55,7 @@ class WorkerGroup final : public EvaluationGroup {
   EvaluatorProcesses processes_;
   std::vector<Slot> slots_;
   std::deque<store::LeasedJob> backlog_;
-  std::optional<double> mean_seconds_;  // of the latest evaluations
+  std::optional<double> mean_seconds_;  // mean duration of the latest evaluations
   Clock::time_point next_limit_;
   std::size_t deaths_before_ready_ = 0;
 };
