@@ -247,7 +247,7 @@ bool BlockAlignment::joined_before(std::size_t i, std::size_t p) const {
   return worth > 0 && forward(i, p) <= forward(i - 1, p - 1) + worth + 1e-9;
 }
 
-bool BlockAlignment::joined_behind(std::size_t i, std::size_t p) const {
+bool BlockAlignment::joined_after(std::size_t i, std::size_t p) const {
   if (i == n_ || p == m_) return i == n_ && p == m_;  // at the end of both blocks
   const double worth = worth_[at(i, p)];
   return worth > 0 && backward(i, p) <= backward(i + 1, p + 1) + worth + 1e-9;

@@ -70,7 +70,7 @@ class BlockAlignment {
   /// Whether that alignment pairs the statements directly before (or directly after) the split, or
   /// the split is at the beginning (or end) of both blocks.
   bool joined_before(std::size_t i, std::size_t p) const;
-  bool joined_behind(std::size_t i, std::size_t p) const;
+  bool joined_after(std::size_t i, std::size_t p) const;
 
   std::size_t size_a() const { return n_; }
   std::size_t size_b() const { return m_; }

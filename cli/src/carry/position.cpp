@@ -66,7 +66,7 @@ class Finder {
     int most = 0;
     for (const std::size_t p : places) {
       const int neighbours = (alignment_.joined_before(place_.index, p) ? 1 : 0) +
-                             (alignment_.joined_behind(place_.index, p) ? 1 : 0);
+                             (alignment_.joined_after(place_.index, p) ? 1 : 0);
       if (neighbours > most) closest.clear();
       most = std::max(most, neighbours);
       if (neighbours == most) closest.push_back(p);
@@ -121,7 +121,7 @@ class Finder {
         if (alignment_.similarity(place_.index - 1, p) >= kSame) return &statement(p);
       }
     }
-    if (place_.index < alignment_.size_a() && !alignment_.joined_behind(place_.index, chosen)) {
+    if (place_.index < alignment_.size_a() && !alignment_.joined_after(place_.index, chosen)) {
       for (std::size_t p = 0; p < chosen; ++p) {
         if (alignment_.similarity(place_.index, p) >= kSame) return &statement(p);
       }

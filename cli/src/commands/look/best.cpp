@@ -152,7 +152,7 @@ void Best::throw_no_number(Context& context, const std::vector<store::Run>& runs
 
 /// Whether a checkpoint that is not among the stored ones can still be found: then it was deleted,
 /// and can be brought back.
-bool is_deleted(Context& context, const Ranked& ranked) {
+bool can_be_brought_back(Context& context, const Ranked& ranked) {
   try {
     store::find_checkpoint(context.store(), ranked.run->key + "@" + ranked.place());
     return true;
@@ -162,7 +162,7 @@ bool is_deleted(Context& context, const Ranked& ranked) {
 }
 
 std::string remedy(Context& context, const Ranked& ranked) {
-  return is_deleted(context, ranked)
+  return can_be_brought_back(context, ranked)
              ? fmt::format("was deleted: flor keep {} --undo brings it back", ranked.address())
              : "is not stored: record with --flor_every 1 to store each epoch";
 }
@@ -202,7 +202,7 @@ void Best::print_json(Context& context, std::size_t runs, const Ranked& best,
   result["not_stored"] = Json();
   if (better) {
     result["not_stored"] = ranked_json(*better);
-    result["not_stored"]["deleted"] = is_deleted(context, *better);
+    result["not_stored"]["deleted"] = can_be_brought_back(context, *better);
   }
   print(context.out(), result);
 }
