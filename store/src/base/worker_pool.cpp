@@ -67,8 +67,9 @@ WorkerPool::~WorkerPool() { stop(); }
 void WorkerPool::stop() noexcept {
   if (!state_) return;
   if (state_->owner != ::getpid()) {
-    (void)state_.release();  // in a child of fork(): a thread that exists only in the parent may
-                             // hold the mutex, so it is leaked
+    // In a child of fork() a thread that exists only in the parent may hold the mutex, so the state
+    // is leaked.
+    (void)state_.release();
     return;
   }
   {
@@ -92,8 +93,7 @@ void WorkerPool::start() {
         state->work(worker, priority.get());
       });
     }
-  } catch (const std::system_error&) {  // no more threads can be started; the existing ones do the
-                                        // work
+  } catch (const std::system_error&) {  // no more threads: those that exist do the work
   }
 }
 

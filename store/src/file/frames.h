@@ -87,8 +87,7 @@ class FrameWriter {
   std::uint64_t synced_frames() const { return synced_frames_; }
   std::uint64_t bytes() const {
     return flushed_ + pending_.size();
-  }                                                                ///< length of the file including
-                                                                   ///< all frames
+  }                                                                ///< of the file, with all frames
   std::uint64_t pending_bytes() const { return pending_.size(); }  ///< not yet flushed
   const std::filesystem::path& path() const { return file_.path(); }
   int descriptor() const { return file_.descriptor(); }

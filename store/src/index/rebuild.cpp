@@ -156,8 +156,8 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   // Announced again: otherwise the new index would never look at these runs' journals.
   for (const std::string& key : report.unread) announce(paths, key);
   if (!paths.shared) {
-    for (const std::string& key : report.dropped) announce(paths, key);  // so that their
-                                                                         // directories are removed
+    // Announced, so that their directories are removed.
+    for (const std::string& key : report.dropped) announce(paths, key);
   }
   sync_directory(filesystem, paths.catalog().parent_path());
   return report;
@@ -257,8 +257,8 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                     "record into another one (--flor_home or FLOR_HOME)",
                     paths.home.string()));
   }
-  if (!has_journals) return nullptr;  // opening the store creates an empty index, or reports that
-                                      // there is no store
+  // Opening the store creates an empty index, or reports that there is no store.
+  if (!has_journals) return nullptr;
   try {
     const RemakingLock lock(filesystem, paths, "catalog");
     if (look_at(paths.catalog(), kCatalogForm) == FileState::sound)

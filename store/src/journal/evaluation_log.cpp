@@ -255,8 +255,7 @@ void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
   }
   if (closed.size() <= kEvaluationLogsMax) return;
   for (const fs::path& path : closed) read_log(filesystem, path, {}, events, damage);
-  if (!damage.empty()) return;  // `flor fsck` reports the damage, and its repair keeps the
-                                // undamaged events
+  if (!damage.empty()) return;  // reported by `flor fsck`, whose repair keeps the rest
   EvaluationLog joined(filesystem, paths);
   for (const EvaluationEvent& event : values_of(std::move(events))) joined.append(event);
   joined.sync();

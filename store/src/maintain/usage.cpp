@@ -85,8 +85,8 @@ void sort(std::vector<Usage>& list) {
 /// `sql` selects the owner's name, the raw bytes and the chunks of each checkpoint, ordered by
 /// owner.
 std::vector<Usage> usage_by(Connection& connection, Owners& owners, const char* sql) {
-  std::map<std::string, Usage> by_name;  // `owners` keeps pointers to the elements, which a map
-                                         // does not move
+  // Pointers to the elements are kept, which a map does not move.
+  std::map<std::string, Usage> by_name;
   const auto rows = connection(sql);
   Usage* current = nullptr;
   while (rows->step()) {

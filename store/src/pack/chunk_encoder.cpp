@@ -115,8 +115,7 @@ void ChunkEncoder::hash(std::span<const std::span<const std::byte>> pieces,
 void ChunkEncoder::encode(std::span<const NewChunk> chunks, const Consume& consume) {
   std::size_t bytes = 0;
   for (const NewChunk& chunk : chunks) bytes += chunk.raw.size();
-  for (Slot& slot : ring_) slot.ready = false;  // they may be set if the previous call ended with
-                                                // an exception
+  for (Slot& slot : ring_) slot.ready = false;  // an exception may have left them set
   Ring ring(*this, chunks, consume);
   if (bytes > kAloneBytes) {
     pool_.run([&](unsigned worker) { ring.work(worker); });

@@ -643,8 +643,7 @@ class Fetching {
         to("SELECT digest FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND "
            "iteration = ?4 AND loop = ?5",
            run, kind, content.key.main_loop, content.key.iteration, content.key.loop);
-    if (there->step()) return;  // one with the same state, or one taken later, exists here and
-                                // stays
+    if (there->step()) return;  // the same state, or a later one, is here
     if (!replaced && !is_known(run, content)) return;
     put_checkpoint(to, run, content);
     restored_.insert(content.name());

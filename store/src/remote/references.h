@@ -39,8 +39,7 @@ class References {
 
   ObjectStore& objects_;
   std::map<ManifestName, std::vector<std::string>> known_;   ///< keys that a manifest refers to
-  std::map<std::string, std::vector<std::string>> parcels_;  ///< parcels by the name of the catalog
-                                                             ///< that lists them
+  std::map<std::string, std::vector<std::string>> parcels_;  ///< parcels by catalog
 };
 
 }  // namespace flor::remote

@@ -63,8 +63,7 @@ int compare_inner(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     const std::size_t a_end = std::min(a.find(','), a.size());
     const std::size_t b_end = std::min(b.find(','), b.size());
-    if (a_end != b_end) return a_end < b_end ? -1 : 1;  // without leading zeros, the longer number
-                                                        // is larger
+    if (a_end != b_end) return a_end < b_end ? -1 : 1;  // no leading zeros: longer is larger
     const int order = a.substr(0, a_end).compare(b.substr(0, b_end));
     if (order != 0) return order;
     a.remove_prefix(std::min(a_end + 1, a.size()));

@@ -72,8 +72,8 @@ void apply(Database& database, std::int64_t run, const CloseLaunchEvent&) {
 
 std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   const Lock lock(database_->mutex);
-  follow_others(*database_);  // The caller waits for another process, which may run on another
-                              // machine.
+  // The caller waits for another process, which may run on another machine.
+  follow_others(*database_);
   const auto row = database_->connection(
       "SELECT leader, launch, started_us, attempt, version, main_loop, rank_launch.iteration, "
       "epoch, "

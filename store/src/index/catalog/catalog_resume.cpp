@@ -33,11 +33,10 @@ bool is_kept(const ResumePoint& point, CheckpointKind kind, std::string_view nam
     return kind == CheckpointKind::loop_end;
   }
   if (loop_of(name) != point.loop) return false;
-  if (kind != CheckpointKind::step) return name != point.loop;  // the end of this loop comes after
-                                                                // the point
+  if (kind != CheckpointKind::step) return name != point.loop;  // the loop's end is after the point
   const auto step = parse_step_name(name);
-  return step && step->step <= point.step;  // earlier ones are kept, because the resumed run checks
-                                            // itself from one of them
+  // Earlier checkpoints are kept, because the resumed run checks itself from one of them.
+  return step && step->step <= point.step;
 }
 
 void forget_checkpoints_after(Connection& connection, std::int64_t run, const ResumePoint& point) {

@@ -353,8 +353,7 @@ class Resolver {
   }
 
   std::optional<Run> no_experiment(std::string_view name) {
-    if (meant_ == Meant::ours) return std::nullopt;  // the name may still be that of a fetched run,
-                                                     // or a key
+    if (meant_ == Meant::ours) return std::nullopt;  // it may be a fetched run's, or a key
     throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
   }
 

@@ -233,8 +233,8 @@ void Answers::expect(std::int64_t replay, std::span<const Value> values) {
     if (value.replay != replay || value.place.epoch < 0) continue;
     found[{value.name, value.place.path}].push_back(value.place.epoch);
   }
-  for (auto& of_series : found) {  // a copy of the pair, because clang 14 cannot capture structured
-                                   // bindings
+  // Not a structured binding, because clang 14 cannot capture one in a lambda.
+  for (auto& of_series : found) {
     for_each_row(std::move(of_series.second), [&](Epochs row) {
       if (row.last - row.first < kMany) return;
       decide(std::string(of_series.first.first), std::string(of_series.first.second), row, replay);

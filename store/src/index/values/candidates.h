@@ -15,8 +15,7 @@ class Store;
 /// Tests whether a number of a run (of one of the metrics, or the argument) lies in a range, both
 /// ends included.
 struct NumberTest {
-  enum class Of : std::uint8_t { last, minimum, maximum, any };  ///< `any`: the metric only has to
-                                                                 ///< exist
+  enum class Of : std::uint8_t { last, minimum, maximum, any };  ///< `any`: it only has to exist
   struct Metric {
     std::string name;
     Of of = Of::last;

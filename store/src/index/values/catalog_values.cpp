@@ -151,8 +151,7 @@ class ValueInserter {
       if (value.replay != 0) {
         add_found(value);
       } else {
-        summary(value.name);  // makes the row now, so that names keep the order in which they were
-                              // first logged
+        summary(value.name);  // makes the row, which fixes the order of names
         logged[series(value.name, value.place.path)].push_back(&value);
       }
     }

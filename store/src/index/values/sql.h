@@ -21,8 +21,7 @@ using SqlValue = std::variant<std::nullptr_t, std::int64_t, double, std::string_
 
 /// Receives the result of a query.
 struct SqlSink {
-  std::function<void(const std::vector<std::string>&)> columns;  ///< the columns' names; called
-                                                                 ///< once, first
+  std::function<void(const std::vector<std::string>&)> columns;  ///< names; called once, first
   std::function<bool(std::span<const SqlValue>)> row;            ///< returns false to end the query
 };
 
