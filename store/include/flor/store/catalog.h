@@ -20,7 +20,7 @@
 
 namespace flor::store {
 
-struct Database;  // the connection to the database, private
+struct Database;  // private: the connection to the database
 
 /// How a run ended, as the catalog knows it. Both `running` and `interrupted` runs have no recorded
 /// end: a run is `running` exactly while a process holds its lock (RunLock).
@@ -165,7 +165,7 @@ struct Place {
 /// How far a value can be trusted; smaller is better. The numbers are on disk: append only.
 enum class ValueVerdict : std::uint8_t {
   recorded = 0,
-  verified = 1,    ///< an execution of the recorded program produced it, or produced an equal one
+  verified = 1,    ///< an execution that skipped no loop produced it, or an equal value
   proven = 2,      ///< analysis of the sources shows that it depends on registered state alone
   unverified = 3,  ///< found by a replay; neither verified nor proven
   doubtful = 4,    ///< from a replay that differs from the record, or from a program that computes
@@ -286,8 +286,8 @@ struct Recording {
                                             ///< checkpoints
   // How often the writing thread fell behind, and what was done about it.
   std::int64_t waits = 0;                       ///< times the training thread waited for it
-  std::int64_t hurried = 0, fast = 0, raw = 0;  ///< checkpoints written at a higher priority, with
-                                                ///< a cheaper codec, without a codec
+  std::int64_t hurried = 0, fast = 0, raw = 0;  ///< times it was hurried by priority, by a cheaper
+                                                ///< codec, by no codec
 };
 
 /// What a run has done since the last such report was stored.
@@ -354,8 +354,8 @@ struct RankLaunch {
   std::string commit;           ///< commit of the sources, which rank 0 makes for all ranks
   std::optional<ResumePoint> point = {};  ///< where all ranks continue; its `kept` is always empty
   /// The iteration before `point` that all ranks compute again, to compare the result with the
-  /// record; -1: none. If absent, each rank chooses by itself (same result for all, as they hold
-  /// equal records).
+  /// record; -1: none. Absent if only a part of an iteration is compared: each rank determines that
+  /// part by itself, with the same result.
   std::optional<std::int64_t> check = {};
 };
 
@@ -522,7 +522,8 @@ class Catalog {
   void join_launch(std::int64_t run);
   /// True if this rank of the group takes part in the current attempt.
   bool has_joined(std::int64_t group, std::int64_t rank) const;
-  /// Returns the runs of a group in order of their ranks, without removed ones.
+  /// Returns the runs of a group in order of their ranks, including removed ones. Runs that were
+  /// dropped, as by garbage collection, are missing.
   std::vector<Run> ranks(std::int64_t group) const;
   /// Returns the state of the group that the run belongs to: running if any rank is, else failed if
   /// any has failed, finished if all have, otherwise interrupted. For a run without ranks, its own

@@ -47,7 +47,7 @@ struct BestRule {
 /// Which checkpoints to keep. One is kept if at least one of the rules keeps it.
 struct KeepRules {
   std::optional<std::int64_t> last = {};   ///< this number of the newest ones
-  std::optional<std::int64_t> every = {};  ///< epochs N-1, 2N-1, ...
+  std::optional<std::int64_t> every = {};  ///< each N-th epoch: N-1, 2N-1, ...
   std::vector<BestRule> best = {};
   bool unscored = false;  ///< those that lack a score for one of `best`
   /// Limit in bytes. If the kept checkpoints take more, the worst of them are deleted.
