@@ -93,8 +93,8 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
-  /// The same without asking the index: a chunk that is neither in the pack being written nor among
-  /// `others` counts as new. It builds only on chunks that this writer has written.
+  /// Finds new chunks without asking the index: a chunk that is neither in the pack being written
+  /// nor among `others` counts as new. It builds only on chunks that this writer has written.
   std::span<const NewChunk> find_among(ChunkWriter& chunks,
                                        const std::unordered_set<Digest>& others) {
     const std::size_t before = new_chunks_.size();
@@ -369,9 +369,10 @@ struct CheckpointWriter::Impl {
     }
   }
 
-  /// The same for a run that is written to its journal alone. The chunks that the commit refers to
-  /// without storing them lie in the pack being written, or are listed by the last checkpoint of
-  /// this writer or of another rank. Garbage collection keeps all of these (HeldContent).
+  /// Stores the chunks of a run that is written to its journal alone, and then its event. The
+  /// chunks that the commit refers to without storing them lie in the pack being written, or are
+  /// listed by the last checkpoint of this writer or of another rank. Garbage collection keeps all
+  /// of these (HeldContent).
   template <typename Note>
   Plan store_by_journal(const StoredItems& previous, const Snapshot& snapshot, const Note& note) {
     require_content(snapshot);

@@ -16,7 +16,7 @@ enum class Form : std::uint8_t {
   planes = 2,               ///< split into byte planes
   same = 3,                 ///< equal to the base
   class_bits = 4,           ///< difference: bit lengths, then the bits below the highest set one
-  scaled_class_bits = 5,    ///< the same, but each bit length has the base's exponent added
+  scaled_class_bits = 5,    ///< like class_bits, but each bit length has the base's exponent added
   exponent_difference = 6,  ///< byte planes; the uppermost is a difference
   difference_planes = 7,    ///< difference, split into byte planes
   sparse_planes = 8,        ///< a mask of the words that are not zero, and the byte planes of these

@@ -171,7 +171,7 @@ class Connection {
   std::unique_ptr<Query> prepare(std::string_view sql);
   /// Runs statements that are used only once.
   void execute(const char* sql);
-  /// The same, but returns false instead of throwing Busy.
+  /// Runs statements like `execute`, but returns false instead of throwing Busy.
   bool try_execute(const char* sql);
   /// From this call on, each transaction chooses whether it is on disk when its commit returns.
   /// `has_log`: the database has a write-ahead log. Without one every transaction is put on disk,

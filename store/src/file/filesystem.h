@@ -92,7 +92,7 @@ void sync_directory(Filesystem& filesystem, const std::filesystem::path& directo
 /// False on network file systems, where, according to SQLite, processes cannot share memory.
 /// SQLite's write-ahead log needs that. $FLOR_FILESYSTEM overrules the answer.
 bool shared_memory_works(Filesystem& filesystem, const std::filesystem::path& directory);
-/// The same, but ignores $FLOR_FILESYSTEM, which is meant for homes.
+/// Like `shared_memory_works`, but ignores $FLOR_FILESYSTEM, which is meant for homes only.
 bool is_local(Filesystem& filesystem, const std::filesystem::path& directory);
 
 }  // namespace flor::store

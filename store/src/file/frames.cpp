@@ -290,7 +290,7 @@ std::optional<Frame> FrameReader::Impl::next_sound() {
   return std::nullopt;
 }
 
-/// Like `next`, for a file in which nothing is repaired.
+/// Returns the next sound frame of a file in which nothing may be repaired.
 std::optional<Frame> FrameReader::Impl::next_untouched() {
   if (const auto frame = frame_at(position, false); frame && frame->number == number)
     return pass(*frame);

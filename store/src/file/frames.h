@@ -27,7 +27,7 @@ namespace flor::store {
 
 inline constexpr std::size_t kFileHeaderBytes = 32;
 inline constexpr std::size_t kFrameHeaderBytes = 40;
-inline constexpr std::size_t kFrameBytesMax = 16 * 1024 * 1024;  ///< of a payload
+inline constexpr std::size_t kFrameBytesMax = 16 * 1024 * 1024;  ///< limit of a frame's payload
 
 /// Bytes that a frame takes in a file.
 constexpr std::uint64_t frame_bytes(std::uint64_t payload) {

@@ -20,7 +20,7 @@ void make_private_directory(const std::filesystem::path& directory, std::error_c
 /// Makes a directory in a home, and missing parents. Users who may enter its parent may enter it.
 void make_directory_in_home(const std::filesystem::path& directory, std::error_code& error);
 
-/// The same, but throws an Error with a remedy.
+/// Makes a directory like `make_directory_in_home`. Throws an Error with a remedy if that fails.
 void require_directory_in_home(const std::filesystem::path& directory);
 
 /// Calls `body` with the path of each file that has the name of a pack, directory by directory.

@@ -23,8 +23,9 @@ inline std::chrono::milliseconds lock_outage{5'000};
 /// Returns the errno with which writing a file of the store in `home` fails; 0 if it succeeds.
 int error_of_writing(const std::filesystem::path& home);
 
-/// The same as above for the file system with the device number `device`, as "0:45", according to
-/// `mountinfo` (the text of /proc/self/mountinfo, see proc(5)).
+/// Returns why locks affect this machine only, for the file system with the device number `device`
+/// (as "0:45") according to `mountinfo`, the text of /proc/self/mountinfo (see proc(5)). Empty if
+/// there is no sign of that.
 std::string why_locks_are_local(std::string_view mountinfo, std::string_view device);
 
 }  // namespace flor::store

@@ -48,7 +48,7 @@ void throw_if_stopped(const std::stop_token& stop);
 /// Syncs a directory and all its parents, so that their entries are durable. Parents are included
 /// because the process that made them may have been killed before it synced them.
 void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
-/// The same for the parents only, as far as this process may read them.
+/// Syncs all parents of a directory, as far as this process may read them, but not itself.
 void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory);
 
 /// Writes `content` to `file`, replacing an existing one. The new file appears when it is complete

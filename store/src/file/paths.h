@@ -18,7 +18,7 @@ struct Paths {
   std::filesystem::path catalog() const { return home / index; }
   /// Name of an index that is being built.
   static constexpr const char* kNewIndex = "catalog.new";
-  /// The same paths, but `index` is the one being built in the same directory.
+  /// These paths with `kNewIndex`, in the same directory, as the index.
   Paths with_new_index() const {
     Paths made = *this;
     made.index = (std::filesystem::path(index).parent_path() / kNewIndex).string();

@@ -91,8 +91,8 @@ void enter_behind(Database& database, std::vector<std::string> keys);
 /// Enters all events of journals and evaluation logs that the index lacks, in one transaction.
 RefreshReport refresh(Database& database);
 
-/// The same for a process that only reads, if it is possible without waiting. Otherwise a line of
-/// the report says why the index is older.
+/// Refreshes the index for a process that only reads, if that is possible without waiting.
+/// Otherwise a line of the report says why the index is older.
 RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 
 /// Calls `refresh` if journals have events that the index lacks. Returns false, and leaves the
@@ -100,8 +100,8 @@ RefreshReport refresh_if_possible(const Paths& paths, Filesystem& filesystem);
 /// returns true.
 bool follow(Database& database);
 
-/// The same on a shared home. On other homes it does nothing: there the index lacks only events of
-/// processes that are recording, which `follow` would enter.
+/// Calls `follow` on a shared home. On other homes it does nothing: there the index lacks only
+/// events of processes that are recording.
 void follow_others(Database& database);
 
 /// Enters new results of evaluations; call it before reading results, because other processes may

@@ -149,7 +149,7 @@ struct ObjectEvent {
   std::vector<std::byte> items;
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
-  bool foreign = false;  ///< as in CheckpointEvent
+  bool foreign = false;  ///< true if it was fetched or imported
 };
 
 /// Identifies a checkpoint by place and content, so that a later one at the same place is not
@@ -289,7 +289,7 @@ struct OriginEvent {
 /// repair for a damaged journal. Earlier events are void.
 struct CopyEvent {
   static constexpr auto kKind = EventKind::copy;
-  std::string leader;  ///< as in RunEvent
+  std::string leader;  ///< only for ranks other than the first: key of the first rank's run
   RunOrigin origin;
   /// A SQLite file compressed by zstd. It has the tables of the index with the rows of this run.
   std::vector<std::byte> database;
@@ -300,7 +300,8 @@ struct CopyEvent {
 struct MergeEvent {
   static constexpr auto kKind = EventKind::merge;
   RunOrigin origin;                 ///< where the replays came from
-  std::vector<std::byte> database;  ///< as in CopyEvent; describes the run as it is elsewhere
+  std::vector<std::byte> database;  ///< image of the run as it is elsewhere, in the form of
+                                    ///< CopyEvent::database
 };
 /// What a user can attach to a recorded run. The numbers are on disk: append only.
 enum class LabelKind : std::uint8_t {

@@ -96,7 +96,7 @@ class ChunkReader {
   /// same memory: the difference is then applied in place. Thread-safe.
   void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
                      std::span<std::byte> raw) const;
-  /// The same, and returns whether the result has the right digest.
+  /// Decodes one record, and returns whether the result has the digest of the chunk.
   bool decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
                          std::span<const std::byte> base, std::span<std::byte> raw) const;
   /// Decodes a chunk of `raw.size()` bytes and the chunks that it builds upon, and compares each

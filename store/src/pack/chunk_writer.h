@@ -54,7 +54,7 @@ class ChunkWriter {
   /// without asking the index.
   std::optional<StoredChunk> find_present(const Digest& digest);
   void committed();
-  /// Like the functions of PackWriter.
+  /// See the functions of PackWriter with the same names.
   void roll_back(bool may_be_referred_to) noexcept;
   void abandon() noexcept;
 

@@ -41,8 +41,8 @@ struct RecordHeader {
   std::uint8_t depth = 0;  ///< number of records that must be decoded before this one
   std::uint32_t raw_bytes = 0;
   std::uint32_t stored_bytes = 0;
-  Digest digest;  ///< of the raw bytes
-  Digest base;    ///< of the base's raw bytes; zero if there is no base
+  Digest digest;  ///< digest of the bytes before encoding
+  Digest base;    ///< digest of the base's bytes before encoding; zero if there is no base
   std::uint64_t payload_checksum = 0;
 
   bool operator==(const RecordHeader&) const = default;
@@ -51,14 +51,14 @@ struct RecordHeader {
 std::array<std::byte, kPackHeaderBytes> encode_header(const PackHeader& header);
 std::array<std::byte, kRecordHeaderBytes> encode_header(const RecordHeader& header);
 
-/// These return nullopt if the bytes are not a header or were changed.
+/// Decode a header. Both return nullopt if the bytes are not a header or were changed.
 std::optional<PackHeader> decode_pack_header(std::span<const std::byte, kPackHeaderBytes> bytes);
 std::optional<RecordHeader> decode_record_header(
     std::span<const std::byte, kRecordHeaderBytes> bytes);
 
 /// Returns the XXH3-64 of the bytes.
 std::uint64_t checksum(std::span<const std::byte> bytes);
-/// The same, for bytes whose digest is known: usually without reading the bytes.
+/// Returns the XXH3-64 of bytes whose digest is known, usually without reading the bytes.
 std::uint64_t checksum(std::span<const std::byte> bytes, const Digest& digest);
 
 }  // namespace flor::store

@@ -14,7 +14,7 @@ namespace flor::store {
 /// their ids in the same order. Call it inside a transaction.
 std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter& packs);
 
-/// The same for one pack, whose row gets at least this size.
+/// Inserts or updates the row of one pack, which then has at least this size.
 std::int64_t put_pack_row(Connection& connection, const std::string& name, std::uint64_t bytes);
 
 /// The place of a record: the row of its pack, and the offset.

@@ -24,7 +24,7 @@ struct OpenPack {
   bool is_locked = false;       ///< true if the pack is locked, so that other processes see that it
                                 ///< is being written
   std::uint64_t bytes = 0;      ///< number of bytes appended
-  std::uint64_t committed = 0;  ///< of these, bytes of committed records
+  std::uint64_t committed = 0;  ///< number of bytes up to the end of the committed records
 };
 
 /// The place of a record.
@@ -45,7 +45,7 @@ class PackWriter {
   void sync();
   /// The packs that this commit has appended to.
   const std::vector<std::shared_ptr<OpenPack>>& touched() const { return touched_; }
-  /// These, and packs that were the current one at some time since the last commit.
+  /// Returns `touched`, and packs that were the current one at some time since the last commit.
   std::vector<std::shared_ptr<OpenPack>> in_use() const;
   /// Returns the index of the record's pack in `touched()`.
   std::size_t number_of(const RecordPlace& place) const;

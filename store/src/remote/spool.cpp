@@ -575,7 +575,7 @@ class Spooling {
   std::size_t only_there_ = 0;     ///< this number of records at the front belong to content that
                                    ///< is not here
   std::vector<std::optional<Record>> copies_;  ///< local copies of those records, if any
-  std::set<Digest> lost_;                      ///< those of which no sound copy exists
+  std::set<Digest> lost_;                      ///< chunks of which no sound copy exists
   std::vector<Record> here_;                   ///< all records, with their places in local packs
   std::int64_t missing_ = 0;
   std::vector<std::byte> sealed_;

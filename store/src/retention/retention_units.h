@@ -34,7 +34,7 @@ RunsTogether runs_together(Connection& connection, std::int64_t run);
 /// units of an incomplete iteration are left out, and units that resuming needs are marked as
 /// needed. The state before a main loop and checkpoints inside iterations are never included.
 std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run);
-/// The same for checkpoints that the run itself has stored, whatever other ranks of its group have.
+/// Returns only units that the run itself has stored, whatever other ranks of its group have.
 std::vector<LoadedUnit> load_own_units(Connection& connection, std::int64_t run);
 
 /// Returns the scores of the units by a metric. For an epoch: the value logged for the epoch

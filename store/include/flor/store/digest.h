@@ -37,7 +37,8 @@ Digest digest_of(std::span<const std::byte> bytes);
 /// Otherwise: the digest of the concatenated digests of its chunks. It can therefore be computed
 /// both from a catalog and from memory. Thread-safe. About as fast as reading the memory once.
 Digest item_digest(std::span<const std::byte> content);
-/// The same, from the digests of the chunks in order. An item without bytes has no chunks.
+/// Returns the digest of an item from the digests of its chunks, in order. An item without bytes
+/// has no chunks.
 Digest item_digest(std::span<const Digest> chunks);
 
 /// Returns the `item_digest` of a file's content as hex digits; empty if the file cannot be read.

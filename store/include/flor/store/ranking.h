@@ -49,7 +49,7 @@ struct KeepRules {
   std::optional<std::int64_t> last = {};   ///< this number of the newest ones
   std::optional<std::int64_t> every = {};  ///< each N-th epoch: N-1, 2N-1, ...
   std::vector<BestRule> best = {};
-  bool unscored = false;  ///< those that lack a score for one of `best`
+  bool unscored = false;  ///< keep checkpoints that lack a score for one of `best`
   /// Limit in bytes. If the kept checkpoints take more, the worst of them are deleted.
   std::optional<std::uint64_t> under = {};
   Tie tie = Tie::older;

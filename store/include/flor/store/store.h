@@ -67,9 +67,9 @@ class RunUse {
 
 class Store {
  public:
-  /// Opens the store in `home`. Throws NotFound if there is none, Damaged if the catalog is
-  /// unreadable, and Error if it cannot be created or written, space is lacking, or a newer Flor
-  /// wrote the store. Each message says how to fix it.
+  /// Opens the store in `home`. Throws NotFound if there is none, UsageError if `home` is not a
+  /// directory, Damaged if the catalog is unreadable, and Error if the store cannot be created or
+  /// written, space is lacking, or a newer Flor wrote it. Each message says how to fix it.
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode);
   ~Store();
   Store(const Store&) = delete;

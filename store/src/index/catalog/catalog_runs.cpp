@@ -216,8 +216,8 @@ std::string prefix_end(std::string prefix) {
 
 /// Which runs of an experiment a name refers to.
 enum class Meant {
-  ours,     ///< those that were not fetched
-  fetched,  ///< those that were fetched
+  ours,     ///< runs that were not fetched
+  fetched,  ///< fetched runs
 };
 
 /// Interprets a run specification in the possible forms, one after the other.

@@ -15,7 +15,7 @@ namespace flor::store {
 /// Returns the name of a checkpoint inside a nested loop: the loop's name and the number of
 /// completed iterations, as "train@120". Names of loops never contain '@'.
 std::string step_name(std::string_view loop, std::int64_t step);
-/// Such a name, parsed; nullopt if it is not one.
+/// The name of a checkpoint inside a nested loop, parsed; nullopt for any other name.
 struct StepName {
   std::string loop;
   std::int64_t step = 0;

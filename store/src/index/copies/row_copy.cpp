@@ -48,7 +48,7 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"saved", "number"},
     {"score", "number, name"},
     {"fork", "run"}};
-/// The same for logged values and values found by replays.
+/// Tables of logged values and of values found by replays, which are replaced as a whole.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 
 /// Columns of `run` that change after its start.

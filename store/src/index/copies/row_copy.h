@@ -20,8 +20,8 @@ namespace flor::store {
 std::int64_t copy_facts(Connection& from, std::int64_t run, Connection& to, std::int64_t leader,
                         const std::optional<RunOrigin>& origin);
 
-/// The same for a store that fetches a run which it lacks or has fetched before. Not for a run that
-/// was recorded here: facts from elsewhere never enter it.
+/// Copies the facts of a run into a store that fetches it, and lacks it or has fetched it before.
+/// Not for a run that was recorded here: facts from elsewhere never enter it.
 std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::int64_t leader,
                         const RunOrigin& origin);
 

@@ -14,10 +14,10 @@ namespace flor::store {
 /// run logs a metric of the same name, that is shown instead.
 std::string evaluator_name(std::string_view spec);
 
-/// The same for an evaluation with `arguments` (a JSON object, or empty), whose values are part of
-/// the prefix: "accuracy.split_test" for {"split": "test"}. Results with different arguments are
-/// thus different metrics. Characters with a special meaning, such as spaces and brackets, become
-/// "_".
+/// Returns the prefix for an evaluation with `arguments` (a JSON object, or empty), whose values
+/// are part of it: "accuracy.split_test" for {"split": "test"}. Results with different arguments
+/// are thus different metrics. Characters with a special meaning, such as spaces and brackets,
+/// become "_".
 std::string evaluation_name(std::string_view spec, std::string_view arguments);
 
 }  // namespace flor::store
