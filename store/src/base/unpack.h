@@ -9,8 +9,9 @@
 
 namespace flor::store {
 
-/// The most that so many bytes may unpack to: much more than Flor's own data at level 3, so that
-/// memory stays in proportion to the bytes received.
+/// Returns the limit of decompressed bytes for this number of compressed ones. Data that Flor
+/// compressed at level 3 stays far below it, and it keeps memory in proportion to the bytes
+/// received.
 constexpr std::uint64_t unpacked_bytes_max(std::uint64_t packed_bytes) {
   return (std::uint64_t{16} << 20) + 256 * packed_bytes;
 }

@@ -9,8 +9,8 @@
 
 namespace flor::store {
 
-/// To be used from one thread. After fork() the child may destroy its copy or keep using it: the
-/// pool's threads exist only in the parent, so the child does all work itself.
+/// To be used from one thread. After fork() the child may destroy its copy or keep using it: it
+/// ignores the threads of the parent, and starts its own when it needs them.
 class WorkerPool {
  public:
   /// `threads` includes the calling thread. The other threads are started by the first `run`,

@@ -86,9 +86,9 @@ void put_old_index_aside(const Paths& home) {
                home.home.c_str(), old.c_str());
 }
 
-/// Returns the home's mark, and makes it if the home is on a network file system and `may_mark`.
-/// Empty if the home is not shared, or is not marked and this process may not mark it; then the
-/// index in the home is used as it is.
+/// Returns the home's mark. If the home is on a network file system and has no mark, makes it;
+/// without `may_mark` only for an existing store that this user may write. Empty if there is no
+/// mark; then the index in the home is used as it is.
 std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesystem) {
   std::error_code error;
   const bool is_marked = fs::exists(home.indexes(), error);

@@ -11,10 +11,10 @@
 namespace flor::store {
 
 /// Decides where the index of a home lies. A home becomes shared, permanently, when a process that
-/// may write it first finds it on a network file system. `may_mark`: this process may write the
-/// mark that makes it shared, and makes the home if it is missing. For a shared home the index gets
-/// an absolute path in a private directory on a local disk; if there is none, the path is empty and
-/// `why` says why. Throws Error if $FLOR_INDEX cannot be used.
+/// may write it first finds it on a network file system. `may_mark`: also make and mark a home that
+/// has no store yet. For a shared home the index gets an absolute path in a private directory on a
+/// local disk; if there is none, the path is empty and `why` says why. Throws Error if $FLOR_INDEX
+/// cannot be used.
 Paths with_own_index(Paths home, bool may_mark, Filesystem& filesystem, std::string& why);
 
 /// Prints a warning, once per process, if the mount options tell that locks of a shared home do not

@@ -47,7 +47,7 @@ struct EvaluationEvent {
 /// valid; if both have the same time, the one with a result.
 bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other);
 
-/// Positions up to which logs were read, by the names of their files.
+/// How far each log was read, keyed by the name of its file.
 using LogPositions = std::map<std::string, JournalPosition>;
 
 /// Writes the log of this process: a file of its own, created with the first event. Not

@@ -307,8 +307,8 @@ struct MergeEvent {
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text
-  name = 2,  ///< the value is the experiment that the run belongs to; the label's name is its
-             ///< earlier experiment
+  name = 2,  ///< the value is the run's experiment; a label called "was" has the one that it was
+             ///< recorded under
   removed = 3,  ///< the value is empty if the run is present (see `labels.h`)
 };
 /// Sets the label of this kind and name, unless a label with a later `said_us` exists.

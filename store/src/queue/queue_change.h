@@ -19,7 +19,7 @@ class QueueChange {
 
   std::int64_t now() const { return now_; }
   Connection& connection() { return queue_.connection; }
-  /// Logs that the job has ended, as its row says now.
+  /// Writes to the log that the job has ended, as its row says at the moment.
   void ended(std::int64_t job);
   /// Writes to the log that the job counts as never requested. Call it before its row is changed or
   /// removed. Does nothing if the job had not ended.

@@ -30,7 +30,8 @@ constexpr int kLevel = 3;
 /// For images of forks: there may be hundreds of forks that contain little else.
 constexpr int kSmallLevel = 19;
 
-/// Copies this store's own verdicts on answers of fetched replays, which other stores are not told.
+/// Copies this store's own verdicts on answers of replays. Other stores do not receive these
+/// verdicts.
 void copy_belief(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   const auto replays = from(
       "SELECT id, key FROM replay CROSS JOIN replay_key ON replay_key.replay = replay.id WHERE run "

@@ -30,8 +30,8 @@ FoundParcels list_parcels(ObjectStore& objects);
 using ParcelPlan = std::vector<std::size_t>;
 
 /// Distributes records that have no parcel yet to parcels, in order; equal records give equal
-/// parcels. `ends`: after these records a parcel that is long enough ends, so that a checkpoint
-/// does not share it with the next one.
+/// parcels. `ends`: after these records a parcel that is long enough ends, so that deleting a
+/// checkpoint frees its parcels.
 std::vector<ParcelPlan> plan_parcels(const std::vector<Record>& records,
                                      const std::vector<std::size_t>& ends);
 
