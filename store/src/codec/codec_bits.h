@@ -14,7 +14,7 @@ namespace flor::store::kernels {
 
 inline constexpr unsigned kPutBits = 56;
 
-// Collects bits and writes them in whole bytes; fewer than 8 bits stay pending between calls.
+// Collects bits and stores them a word at a time; between two calls fewer than 8 bits are pending.
 class BitWriter {
  public:
   explicit BitWriter(Byte* out) : out_(out), begin_(out) {}

@@ -54,8 +54,8 @@ class RunJournal {
   bool shows_more() const noexcept;
   /// Prevents further appending.
   void lose() noexcept { frames_->lose(); }
-  /// True while the journal is announced: other processes then read all journals of the run. The
-  /// announcement is withdrawn when the index has this journal.
+  /// True while the journal is announced by a file that this process should withdraw once the index
+  /// has the journal. While announced, other processes read all journals of the run.
   bool is_announced() const { return !stays_announced_ && !marker_.empty(); }
   void withdraw_announcement() noexcept;
   /// True if it is unknown which events are on disk; later ones must go into another journal.
