@@ -16,7 +16,8 @@ bool set_policy(pthread_t thread, int policy) {
   return ::pthread_setschedparam(thread, policy, &parameters) == 0;
 }
 
-/// Tried on a thread of its own, since one that may not leave is stuck.
+/// Tests whether a thread may leave SCHED_IDLE. Uses a thread of its own, because a thread that may
+/// not leave it would keep that priority.
 bool may_leave_idle() {
   bool may = false;
   try {
@@ -36,10 +37,10 @@ double seconds_of(clockid_t clock) {
 
 }  // namespace
 
-// SCHED_IDLE keeps the steps after a checkpoint at their normal length even without a spare core.
-// Without the privilege to leave it again a thread could starve on a busy machine while the
-// training waits for it; then a nice value, which leaves it a tenth of a core, is as low as it may
-// go.
+// SCHED_IDLE lets training steps after a checkpoint take their normal time even without a spare
+// core. It is used only if a thread may leave it again (a privilege): otherwise, on a busy machine,
+// a background thread could starve while the training waits for it. Without the privilege the
+// lowest nice value is used, which still leaves the thread a tenth of a core.
 BackgroundPriority::Member::Member(BackgroundPriority& group, const char* name)
     : group_(group), thread_(::pthread_self()) {
   ::pthread_setname_np(thread_, name);
@@ -55,7 +56,7 @@ BackgroundPriority::Member::Member(BackgroundPriority& group, const char* name)
   }
   const std::lock_guard lock(group_.mutex_);
   group_.idle_.push_back(thread_);
-  // A thread inherits the policy of the one that started it, which may be idle itself.
+  // A thread inherits the scheduling policy of the thread that started it, which may be SCHED_IDLE.
   set_policy(thread_, group_.hurries_ > 0 ? SCHED_OTHER : SCHED_IDLE);
 }
 

@@ -9,19 +9,19 @@
 
 namespace flor::store {
 
-/// A group of threads that stay out of the way of everything else until a thread waits for them.
-/// Thread-safe.
+/// A group of threads that run at the lowest scheduling priority, except while another thread waits
+/// for their work. Thread-safe.
 class BackgroundPriority {
  public:
   BackgroundPriority() = default;
   BackgroundPriority(const BackgroundPriority&) = delete;
   BackgroundPriority& operator=(const BackgroundPriority&) = delete;
 
-  /// Makes the calling thread a member for as long as it lives. A thread that has become a member
-  /// stays at low priority to its end, so this is for threads that do nothing else.
+  /// Makes the calling thread a member of the group. Construct it once at the start of a thread
+  /// that does only background work: the thread's low priority is not undone by the destructor.
   class Member {
    public:
-    /// `name` is shown by tools; at most 15 characters.
+    /// `name` is the thread's name in tools such as top; at most 15 characters.
     Member(BackgroundPriority& group, const char* name);
     ~Member();
     Member(const Member&) = delete;
@@ -33,8 +33,8 @@ class BackgroundPriority {
     clockid_t clock_ = 0;
   };
 
-  /// The members run at normal priority while this lives: a thread waits for them, and other
-  /// processes may keep the cores busy. Made by the waiting thread.
+  /// Raises all members to normal priority while this object exists. The thread that waits for them
+  /// makes it: otherwise other processes that keep the cores busy could delay the members for long.
   class Hurry {
    public:
     explicit Hurry(BackgroundPriority& group) : group_(group) { group_.hurry(+1); }
@@ -46,7 +46,7 @@ class BackgroundPriority {
     BackgroundPriority& group_;
   };
 
-  /// CPU time that the members, also those that have ended, have used so far.
+  /// CPU time in seconds that all members, including those that have ended, have used so far.
   double cpu_seconds() const;
 
  private:
@@ -55,8 +55,8 @@ class BackgroundPriority {
   mutable std::mutex mutex_;
   int hurries_ = 0;
   std::vector<pthread_t> idle_;    ///< members that run at SCHED_IDLE and can leave it
-  std::vector<clockid_t> clocks_;  ///< of the members' CPU time
-  double ended_seconds_ = 0;       ///< of those that have ended
+  std::vector<clockid_t> clocks_;  ///< CPU clocks of the living members
+  double ended_seconds_ = 0;       ///< CPU time of members that have ended
 };
 
 }  // namespace flor::store

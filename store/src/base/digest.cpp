@@ -86,7 +86,7 @@ Digest item_digest(std::span<const Digest> chunks) {
 
 std::string file_digest(const std::filesystem::path& path) {
   std::error_code error;
-  // A pipe or a device may have no end.
+  // Other files, such as a pipe or a device, may have no end.
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream in(path, std::ios::binary);
   if (!in) return {};

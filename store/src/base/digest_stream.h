@@ -1,4 +1,4 @@
-// The digest of bytes that come in pieces.
+// The digest of a content that arrives in pieces.
 #pragma once
 
 #include <flor/store/digest.h>
@@ -10,7 +10,8 @@ struct XXH3_state_s;
 
 namespace flor::store {
 
-/// Computes `digest_of` of the pieces in a row. Reused from one row to the next. Not thread-safe.
+/// Computes the `digest_of` of all added pieces joined together. Can be used for many contents,
+/// with `restart` between them. Not thread-safe.
 class DigestStream {
  public:
   DigestStream();
@@ -18,7 +19,7 @@ class DigestStream {
   DigestStream(const DigestStream&) = delete;
   DigestStream& operator=(const DigestStream&) = delete;
 
-  /// Forgets the pieces so far.
+  /// Discards the pieces added so far.
   void restart();
   void add(std::span<const std::byte> piece);
   Digest digest() const;

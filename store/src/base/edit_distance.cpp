@@ -6,7 +6,8 @@
 namespace flor::store {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows of the usual table: for the prefix of `a` before last, the last, and the present one.
+  // Three rows of the usual table: for the current prefix of `a` (`now`), the one that is a letter
+  // shorter (`last`), and the one before (`before`).
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {

@@ -1,4 +1,4 @@
-// "Did you mean": the names that are nearest to a mistyped one.
+// Suggestions for a mistyped name ("did you mean").
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace flor::store {
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
+/// Returns the smallest number of insertions, deletions, substitutions and swaps of neighbours that
+/// turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// At most three of `names`, nearest first: those that begin with `wrong` or need few edits for its
-/// length.
+/// Returns at most three of `names`, nearest first: those that begin with `wrong`, or that are few
+/// edits away from it in proportion to its length.
 std::vector<std::string> nearest(std::string_view wrong, std::span<const std::string> names);
 
 }  // namespace flor::store

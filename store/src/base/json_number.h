@@ -9,8 +9,9 @@
 
 namespace flor::store {
 
-/// The integer; nothing if it is none, or out of the type's range. The library's own conversion
-/// also takes reals, for which being out of range is undefined behaviour, and wraps integers.
+/// Returns `value` as an integer; nullopt if it is not an integer or does not fit the type. The
+/// JSON library's own conversion is unsafe here: it wraps integers, and converts reals, which is
+/// undefined behaviour if they are out of range.
 template <typename Number, typename Json>
 std::optional<Number> whole_number(const Json& value) {
   if (value.is_number_unsigned()) {

@@ -1,21 +1,22 @@
-// A library that is loaded when one of its functions is first needed: linking it would make every
-// command start later. Or one that a build is without.
+// Shared libraries that are loaded when a function of them is first needed. If the command were
+// linked with them, every start of it would be slower.
 #pragma once
 
 #include <string_view>
 
 namespace flor::store {
 
-/// Throws for a part of the command that was left out of this build (FLOR_TOOL_PARTS, see
-/// docs/install.md). `packages`: Debian's names of the libraries it needs.
+/// Throws an Error that says that `wanted`, a part of the command, was left out of this build
+/// (FLOR_TOOL_PARTS, see docs/install.md). `packages`: names of the Debian packages that the part
+/// needs.
 [[noreturn]] void throw_left_out(std::string_view wanted, std::string_view packages);
 
-/// Stays loaded until the process ends. Thread-safe once it is made.
+/// A loaded library, which stays loaded until the process ends. Thread-safe after construction.
 class LateLibrary {
  public:
-  /// Throws Error with `advice` if there is no such file.
+  /// Throws Error with `advice` if there is no such library.
   LateLibrary(const char* file, const char* advice);
-  /// Lets `function` point to the library's function `name`; throws Error if it has none.
+  /// Sets `function` to the library's function `name`; throws Error if it has none.
   template <typename Function>
   void load(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(address(name));

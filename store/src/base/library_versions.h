@@ -1,4 +1,4 @@
-// Which libraries the store works with.
+// The versions of the libraries that the store uses.
 #pragma once
 
 #include <map>
@@ -6,7 +6,7 @@
 
 namespace flor::store {
 
-/// {"SQLite": "3.40.1", "zstd": "1.5.4"}, as they are loaded now.
+/// Returns the versions of the loaded libraries: {"SQLite": "3.40.1", "zstd": "1.5.4"}.
 std::map<std::string, std::string> library_versions();
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Integers of the format: little-endian, wherever they lie.
+// Integers of the store's file format, which are little-endian on every machine.
 #pragma once
 
 #include <concepts>

@@ -1,4 +1,4 @@
-// Working memory that is used again and again.
+// Working memory that is reused.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace flor::store {
 
-/// Memory that grows and is never initialised; its content does not survive growing.
+/// A buffer that grows on demand. It is not initialised, and growing discards its content.
 class Scratch {
  public:
   std::uint8_t* reserve(std::size_t bytes) {

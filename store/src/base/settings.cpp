@@ -30,7 +30,7 @@ bool is_number(std::string_view text) {
 struct Known {
   const char* name;
   const char* standard;
-  const char* variable;  ///< of the environment; null: none
+  const char* variable;  ///< environment variable; null: none
   const char* help;
   const char* expected;
   bool (*fits)(std::string_view value);
@@ -89,7 +89,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin));
 }
 
-/// Without a remark.
+/// Returns the line without a comment (see Settings).
 std::string content_of(std::string_view line) {
   for (std::size_t at = 0; at < line.size(); ++at) {
     const bool begins = at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t';
@@ -142,7 +142,8 @@ Settings Settings::read(const std::vector<GivenFlag>& flags) {
   settings.read_file(user_settings_file(), SettingOrigin::user_file);
   const auto from_environment = [&](const Known& each) {
     const char* value = each.variable ? std::getenv(each.variable) : nullptr;
-    // Values of variables have never been refused: programs ignore those that they do not know.
+    // Invalid values of environment variables are ignored, as programs do with variables in
+    // general.
     if (value && *value && (each.fits(value))) {
       settings.set(each.name, value, SettingOrigin::environment, each.variable);
     }

@@ -1,4 +1,4 @@
-// The settings for all programs and commands, and where each comes from.
+// Flor's settings, which hold for all programs and commands, and where each value comes from.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace flor::store {
 
-/// A later one wins over those before it.
+/// Where a setting's value comes from, in increasing precedence.
 enum class SettingOrigin { standard, user_file, store_file, environment, flag };
 std::string_view to_string(SettingOrigin origin);  ///< "default", "file", "environment", "flag"
 
@@ -21,21 +21,22 @@ struct Setting {
   std::string help;  ///< its meaning, and the possible values
 };
 
-/// Flags that were given for settings, by name of the setting: {"home", "--home", "/data/flor"}.
+/// A command-line flag that sets a setting: name of the setting, flag, value, as {"home", "--home",
+/// "/data/flor"}.
 struct GivenFlag {
   std::string name, flag, value;
 };
 
-/// The settings as they hold for this process. Files have lines `name = value`; a `#` at the
-/// beginning of a line or after a blank begins a remark.
+/// The settings in effect for this process. Settings files have lines `name = value`; a `#` at the
+/// beginning of a line or after a space begins a comment.
 class Settings {
  public:
-  /// Reads the user's file and that of the store, if they exist. Throws UsageError, with file and
-  /// line, for an unknown setting or value.
+  /// Reads the settings files of the user and of the store, if they exist. Throws UsageError with
+  /// file and line for an unknown setting or value.
   static Settings read(const std::vector<GivenFlag>& flags = {});
 
   const std::vector<Setting>& all() const { return settings_; }
-  /// One of the settings: home, color, log, epsilon, output, secrets, rank_timeout.
+  /// `name` is home, color, log, epsilon, output, secrets or rank_timeout.
   const Setting& get(std::string_view name) const;
 
  private:
@@ -46,10 +47,10 @@ class Settings {
   std::vector<Setting> settings_;
 };
 
-/// $XDG_CONFIG_HOME/flor/config, else ~/.config/flor/config; empty where no home directory is
-/// known.
+/// Returns $XDG_CONFIG_HOME/flor/config, else ~/.config/flor/config; empty if the home directory is
+/// unknown.
 std::filesystem::path user_settings_file();
-/// The file of a store: $FLOR_HOME/config.
+/// Returns the settings file of a store: $FLOR_HOME/config.
 std::filesystem::path store_settings_file(const std::filesystem::path& home);
 
 }  // namespace flor::store

@@ -6,12 +6,11 @@
 
 namespace flor::store {
 
-/// Blocks every signal in the calling thread for as long as it lives, and restores the thread's
-/// mask then. A thread inherits the mask of the one that starts it, so threads started meanwhile
-/// never run a handler: a program's signals are delivered to its own threads, as if there were no
-/// others, and interrupt none of the system calls of Flor's. Signals that arrive meanwhile are
-/// delivered afterwards. Signals of a thread's own faults (SIGSEGV and the like) end the process
-/// either way.
+/// Blocks all signals in the calling thread while this object exists, and then restores the
+/// thread's signal mask. Threads started meanwhile inherit the blocked mask, so they never run the
+/// program's signal handlers, and signals do not interrupt their system calls. Signals that arrive
+/// meanwhile are delivered afterwards. A signal caused by a thread's own fault (such as SIGSEGV)
+/// still ends the process.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

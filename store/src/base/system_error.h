@@ -1,4 +1,4 @@
-// The exception of throw_system_error, for callers that need the reason.
+// An Error that carries the `errno` of the system call that failed; thrown by throw_system_error.
 #pragma once
 
 #include <flor/store/error.h>
@@ -10,7 +10,7 @@ namespace flor::store {
 
 class SystemError : public Error {
  public:
-  /// `code`: an errno.
+  /// `code` is a value of errno.
   SystemError(const std::string& message, int code) : Error(message), code_(code) {}
   int code() const noexcept { return code_; }
 
@@ -18,7 +18,7 @@ class SystemError : public Error {
   int code_;
 };
 
-/// Whether the disk, or the user's quota on it, is full.
+/// True if the error is that the disk, or the user's quota on it, is full.
 inline bool is_no_space(const std::exception& error) {
   const auto* reason = dynamic_cast<const SystemError*>(&error);
   return reason && (reason->code() == ENOSPC || reason->code() == EDQUOT);

@@ -14,7 +14,7 @@ bool acts_on_terminal(char32_t c) {
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-/// Whether nothing needs escaping, and each byte is one column.
+/// True if no byte needs escaping and each byte takes one column.
 bool is_plain_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
 }
@@ -69,7 +69,7 @@ std::string print_bytes(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double amount = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
-  // 999.5 would be printed as a fourth digit.
+  // Amounts from 999.5 on would be printed with four digits, so they get the next unit.
   while (amount >= 999.5 && unit + 1 < std::size(kUnits)) {
     amount /= 1024;
     ++unit;

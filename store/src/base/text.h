@@ -1,4 +1,4 @@
-// Texts from anywhere, safe to show on a terminal and to give to a shell.
+// Texts of any origin, made safe to print on a terminal or to pass to a shell.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace flor::store {
 
 struct CodePoint {
   char32_t value = 0;
-  std::size_t length = 0;  ///< bytes; 0: not UTF-8
+  std::size_t length = 0;  ///< in bytes; 0 if the text is not valid UTF-8 there
 };
-/// The first of `text`, which is not empty.
+/// Returns the first code point of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text);
 
-/// `text` with everything escaped that would act on a terminal instead of being shown: control
-/// characters, bytes that are not UTF-8, and marks that reverse the direction of writing. Newlines
-/// and tabs become \n and \t.
+/// Returns `text` with everything escaped that a terminal would act on instead of showing: control
+/// characters, bytes that are not UTF-8, and marks that reverse the writing direction. Newlines and
+/// tabs become \n and \t.
 std::string printable(std::string_view text);
 
-/// "0 B", "1.2 KiB", "34 MiB": IEC units, 3 digits at most.
+/// Returns "0 B", "1.2 KiB" or "34 MiB": IEC units, at most 3 digits.
 std::string print_bytes(std::uint64_t bytes);
 
-/// A word for a shell, in quotes where it needs them.
+/// Returns `word` as one word of a shell command, quoted if necessary.
 std::string shell_word(std::string_view word);
 
 }  // namespace flor::store

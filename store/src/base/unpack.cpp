@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-/// The window that unpacking remembers: more than level 3 needs.
+/// Limit of the window, thus of the memory, for decompression; zstd's level 3 needs less.
 constexpr int kWindowBits = 23;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Unpacks data of zstd, without trusting the length that it claims.
+// Decompresses zstd data from untrusted sources.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,16 @@
 
 namespace flor::store {
 
-/// The most that so many bytes may unpack to: much more than Flor's own data at level 3, so that
-/// memory stays in proportion to the bytes received.
+/// Returns the limit of decompressed bytes for this number of compressed ones. Data that Flor
+/// compressed at level 3 stays far below it, and it keeps memory in proportion to the bytes
+/// received.
 constexpr std::uint64_t unpacked_bytes_max(std::uint64_t packed_bytes) {
   return (std::uint64_t{16} << 20) + 256 * packed_bytes;
 }
 
-/// Hands on one frame of zstd piece by piece, as it is unpacked. Returns its fault, such as "is cut
-/// off"; empty if there is none.
+/// Decompresses one zstd frame and passes each decompressed piece to `sink`. Does not rely on the
+/// length that the frame claims. Returns what is wrong with the frame, as "is cut off"; empty if it
+/// is sound.
 std::string_view unpack(std::span<const std::byte> packed,
                         const std::function<void(std::span<const std::byte>)>& sink);
 

@@ -25,10 +25,10 @@ struct WorkerPool::State {
 
   const pid_t owner = ::getpid();
   std::mutex mutex;
-  std::condition_variable changed;   ///< a job, or the end
-  std::condition_variable finished;  ///< no worker is working any more
+  std::condition_variable changed;   ///< signals a new job, or the end of the pool
+  std::condition_variable finished;  ///< signals that no worker is working
   const std::function<void(unsigned)>* job = nullptr;
-  std::uint64_t jobs = 0;  ///< so many have there been
+  std::uint64_t jobs = 0;  ///< number of jobs so far
   unsigned working = 0;
   bool ending = false;
   std::exception_ptr error;
@@ -67,7 +67,9 @@ WorkerPool::~WorkerPool() { stop(); }
 void WorkerPool::stop() noexcept {
   if (!state_) return;
   if (state_->owner != ::getpid()) {
-    (void)state_.release();  // its mutex may be held for ever, by a thread that is not here
+    // In a child of fork() a thread that exists only in the parent may hold the mutex, so the state
+    // is leaked.
+    (void)state_.release();
     return;
   }
   {
@@ -91,7 +93,7 @@ void WorkerPool::start() {
         state->work(worker, priority.get());
       });
     }
-  } catch (const std::system_error&) {  // the system has no more threads: fewer will do
+  } catch (const std::system_error&) {  // no more threads: those that exist do the work
   }
 }
 

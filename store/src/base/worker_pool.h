@@ -1,4 +1,4 @@
-// Threads that help the calling one with its work.
+// A pool of threads that share the work of the thread that calls them.
 #pragma once
 
 #include "base/background_priority.h"
@@ -9,12 +9,12 @@
 
 namespace flor::store {
 
-/// Used by one thread. After fork() a child may destroy it or keep using it; the threads exist in
-/// the parent only, and are neither waited for nor missed.
+/// To be used from one thread. After fork() the child may destroy its copy or keep using it: it
+/// ignores the threads of the parent, and starts its own when it needs them.
 class WorkerPool {
  public:
-  /// `threads` counts the calling one. The others are started by the first `run`, belong to
-  /// `priority` if that is not null, and end with the pool.
+  /// `threads` includes the calling thread. The other threads are started by the first `run`,
+  /// belong to `priority` if it is not null, and end with the pool.
   WorkerPool(unsigned threads, std::shared_ptr<BackgroundPriority> priority);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -22,13 +22,14 @@ class WorkerPool {
 
   unsigned threads() const { return threads_; }
 
-  /// Calls `job` in the calling thread, as worker 0, and in those of the other threads that get to
-  /// it before that call returns. Returns when all these calls have; rethrows the first exception.
-  /// One thread must be able to do the whole job, since the others may not exist, or get a core.
+  /// Calls `job` in the calling thread as worker 0, and also in each other thread that is ready
+  /// before that call returns. Returns when all these calls have returned, and rethrows the first
+  /// exception. Every call of `job` must take work until none is left, because possibly only worker
+  /// 0 runs.
   void run(const std::function<void(unsigned worker)>& job);
 
-  /// body(i) for each i below `count`, in any order and thread. After an exception the rest is left
-  /// out.
+  /// Calls `body(i)` for each i below `count`, in any order and on any thread. After an exception
+  /// the remaining calls are skipped, and it is rethrown.
   void for_each(std::size_t count, const std::function<void(std::size_t)>& body);
 
  private:

@@ -1,4 +1,4 @@
-// CheckpointReader and read_object: a manifest from the catalog, then any of its items.
+// Implements CheckpointReader and read_object: a manifest from the catalog, then any of its items.
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "pack/chunk_reader.h"
@@ -22,13 +22,13 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Items and the chunks that hold them: of a checkpoint or of an object.
+/// The items of a checkpoint or object, and the chunks that contain them.
 class Manifest {
  public:
   Manifest(std::shared_ptr<Database> database, std::string what)
       : database_(std::move(database)), what_(std::move(what)), chunks_(new_chunks()) {}
 
-  /// Damaged if layout, chunks and digest do not belong together.
+  /// Throws Damaged if layout, chunks and digest do not match.
   void load(Connection& connection, Bytes layout, Bytes ids, const Digest& digest) {
     layout_ = decode_layout(layout);
     ids_ = decode_ids(ids);
@@ -75,7 +75,7 @@ class Manifest {
  private:
   struct Place {
     std::size_t block = 0;
-    std::uint64_t offset = 0;  ///< in the block
+    std::uint64_t offset = 0;  ///< offset in the block
   };
   using Slab = std::shared_ptr<const std::vector<std::byte>>;
 
@@ -103,7 +103,7 @@ class Manifest {
     return std::span(*slab(place.block)).subspan(place.offset, items()[item].bytes);
   }
 
-  /// Decoded once: its items are asked for one by one.
+  /// Decodes a slab once and keeps it, because its items are usually requested one by one.
   const Slab& slab(std::size_t block) const {
     const std::lock_guard lock(slab_mutex_);
     Slab& known = slabs_[block];
@@ -118,7 +118,7 @@ class Manifest {
   }
 
   void read(const std::vector<Task>& tasks, unsigned threads) const {
-    constexpr int kTries = 8;  // each of them meets another collection of garbage
+    constexpr int kTries = 8;  // in each attempt a garbage collection may move the chunks again
     for (int i = 1;; ++i) {
       const auto chunks = current_chunks();
       try {
@@ -143,7 +143,7 @@ class Manifest {
     return chunks_;
   }
 
-  /// Looks up again where the chunks lie; false if that has not changed.
+  /// Looks up again where the chunks are. Returns false if they are still at the same places.
   bool reload(const std::shared_ptr<ChunkReader>& old) const {
     auto chunks = new_chunks();
     {
@@ -152,7 +152,7 @@ class Manifest {
         const ReadTransaction transaction(database_->connection);
         chunks->load_rows(database_->connection, ids_);
       } catch (const Damaged&) {
-        return false;  // collected: the checkpoint itself was removed meanwhile
+        return false;  // the checkpoint was deleted and collected meanwhile
       }
     }
     const bool moved = !chunks->lies_like(*old);
@@ -184,16 +184,16 @@ class Manifest {
   }
 
   std::shared_ptr<Database> database_;
-  std::string what_;  ///< "checkpoint 12"
+  std::string what_;  ///< for messages: "checkpoint 12"
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<ChunkReader> chunks_;  ///< replaced when a pack was compacted
+  mutable std::shared_ptr<ChunkReader> chunks_;  ///< replaced after a pack was compacted
   Layout layout_;
   std::vector<std::uint32_t> ids_;
-  std::vector<std::size_t> first_;  ///< index in ids_ of each block's first chunk
-  std::vector<Digest> digests_;     ///< of the blocks
-  std::vector<Place> places_;       ///< of the items
+  std::vector<std::size_t> first_;  ///< per block: index in `ids_` of its first chunk
+  std::vector<Digest> digests_;     ///< digests of the blocks
+  std::vector<Place> places_;       ///< where each item lies
   mutable std::mutex slab_mutex_;
-  mutable std::map<std::size_t, Slab> slabs_;  ///< by block
+  mutable std::map<std::size_t, Slab> slabs_;  ///< decoded slabs, by block
 };
 
 }  // namespace
@@ -202,7 +202,8 @@ struct CheckpointReader::Impl {
   Impl(std::shared_ptr<Database> database, std::string what)
       : manifest(std::move(database), std::move(what)) {}
 
-  /// Most readers ask in the order of the items, again and again for one or for the next.
+  /// Most callers ask for items in order, for the same one repeatedly or the next one, so these are
+  /// tried first.
   std::optional<std::size_t> find(std::string_view name) {
     const std::size_t expected = last_found_.load(std::memory_order_relaxed);
     for (std::size_t i = expected; i < std::min(expected + 2, manifest.items().size()); ++i) {
@@ -235,7 +236,8 @@ CheckpointReader::CheckpointReader(const Store& store, std::int64_t checkpoint) 
   const Lock lock(database.mutex);
   Connection& connection = database.connection;
   ReadTransaction transaction(connection);
-  // A checkpoint that was deleted after it was looked up can be read until it is collected.
+  // Looks also among deleted checkpoints: one that was deleted after it was looked up can be read
+  // until it is collected.
 #define FLOR_STORED_CHECKPOINT(table)                                                            \
   "SELECT kind, main_loop, iteration, loop, stored.raw_bytes, stored.stored_bytes, created_us, " \
   "stored.digest, "                                                                              \

@@ -1,4 +1,5 @@
-// CheckpointWriter: finds the new parts of a snapshot, stores them, and commits the whole.
+// Implements CheckpointWriter: finds the new parts of a snapshot, stores them, and commits the
+// checkpoint.
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
@@ -24,7 +25,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// A chunk of an item, as the last snapshot was stored.
+/// A chunk of an item in the last stored snapshot.
 struct Slot {
   Digest digest;
   StoredChunk chunk;
@@ -39,8 +40,8 @@ struct StoredItem {
 
 using StoredItems = std::unordered_map<std::string, StoredItem>;
 
-/// The work for one snapshot: a slot for each chunk, and those that the store lacks. Goes through
-/// the snapshot in steps, so that chunks are encoded and written while they still lie in the
+/// The work for one snapshot: a slot for each chunk, and the list of chunks that the store lacks.
+/// It is done in steps, so that chunks are encoded and written while they are still in the
 /// processor's caches from hashing.
 class Plan {
  public:
@@ -54,10 +55,10 @@ class Plan {
     }
   }
 
-  /// Whether parts of the snapshot were not examined yet.
+  /// True if parts of the snapshot were not examined yet.
   bool has_more() const { return examined_ < pieces_.size(); }
 
-  /// Examines about `bytes` more.
+  /// Compares and hashes about `bytes` more bytes of the snapshot.
   void examine(std::size_t bytes, ChunkEncoder& encoder) {
     const std::size_t begin = examined_;
     while (has_more() && (examined_ == begin || bytes >= contents_[examined_].size())) {
@@ -70,11 +71,12 @@ class Plan {
     }
   }
 
-  /// Looks up the chunks examined since, and returns the new ones, in the order of the snapshot, so
-  /// that a checkpoint is read from front to back.
-  /// A record that came from elsewhere does not count for content recorded here, since digests do
-  /// not resist an attacker. Its replacement is a whole chunk: chunks that build upon the row lie
-  /// deeper.
+  /// Looks up in the index the chunks examined since the last call, and returns those that the
+  /// store lacks, in the order of the snapshot, so that reading the checkpoint is sequential.
+  ///
+  /// For content recorded here, a record from elsewhere does not count as stored, because an
+  /// attacker may have chosen its bytes to match the digest. It is replaced by a whole chunk (depth
+  /// 0), so that chunks that build on its row are still deeper than it.
   std::span<const NewChunk> find_in(Database& database, PackOrigin origin) {
     const std::size_t before = new_chunks_.size();
     for (NewChunk& wanted : wanted_) {
@@ -91,8 +93,8 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
-  /// The same without the index: a chunk that is neither in the pack being written nor among
-  /// `others` is new, and builds only upon chunks that this writer has written.
+  /// Finds new chunks without asking the index: a chunk that is neither in the pack being written
+  /// nor among `others` counts as new. It builds only on chunks that this writer has written.
   std::span<const NewChunk> find_among(ChunkWriter& chunks,
                                        const std::unordered_set<Digest>& others) {
     const std::size_t before = new_chunks_.size();
@@ -110,7 +112,7 @@ class Plan {
     return std::span(new_chunks_).subspan(before);
   }
 
-  /// All chunks examined since, as if the store had none of them.
+  /// Returns all chunks examined since the last call, as if the store had none of them.
   std::span<const NewChunk> take_all() {
     const std::size_t before = new_chunks_.size();
     std::ranges::move(wanted_, std::back_inserter(new_chunks_));
@@ -120,7 +122,8 @@ class Plan {
 
   std::span<const NewChunk> new_chunks() const { return new_chunks_; }
 
-  /// The rows that were remembered or found: they may be gone by now.
+  /// Returns the ids of chunks that were remembered or found; they may be gone by the time of the
+  /// commit.
   std::vector<std::uint32_t> older_ids() const {
     std::vector<std::uint32_t> older;
     for (const StoredItem& item : items_) {
@@ -132,7 +135,7 @@ class Plan {
     return older;
   }
 
-  /// Gives every slot its chunk, once the new ones are stored.
+  /// Assigns its chunk to every slot, after the new chunks were stored.
   void resolve(std::span<const StoredChunk> stored) {
     for (std::size_t i = 0; i < stored.size(); ++i) {
       found_.insert_or_assign(new_chunks_[i].digest, stored[i]);
@@ -162,7 +165,7 @@ class Plan {
     return digests;
   }
 
-  /// The digests of the items and slabs.
+  /// Returns the digests of the items and slabs.
   std::vector<Digest> digests() const {
     std::vector<Digest> digests;
     std::vector<Digest> chunks;
@@ -175,10 +178,10 @@ class Plan {
   }
 
  private:
-  /// A chunk that is to be hashed.
+  /// A chunk that must be hashed.
   struct Piece {
     std::size_t item = 0;
-    std::size_t index = 0;  ///< in the item
+    std::size_t index = 0;  ///< index of the chunk in the item
     ElementType type = ElementType::bytes;
     const StoredItem* previous = nullptr;
   };
@@ -223,17 +226,18 @@ class Plan {
   }
 
   std::vector<StoredItem> items_;
-  std::vector<NewChunk> wanted_;  ///< not looked up yet
+  std::vector<NewChunk> wanted_;  ///< hashed, but not looked up yet
   std::vector<NewChunk> new_chunks_;
   std::unordered_set<Digest> seen_;
   std::unordered_map<Digest, StoredChunk> found_;
-  // The chunks that are to be hashed.
+  // Chunks that must be hashed, and how many of them were.
   std::vector<Piece> pieces_;
   std::vector<std::span<const std::byte>> contents_;
   std::size_t examined_ = 0;
 };
 
-/// Also corrects a damaged row: content written now must not depend on it.
+/// Returns the id of the layout's row. Corrects a damaged row, because content written now must not
+/// depend on it.
 std::int64_t intern_layout(Connection& connection, std::span<const std::byte> layout) {
   const Digest digest = digest_of(layout);
   connection(
@@ -246,7 +250,7 @@ std::int64_t intern_layout(Connection& connection, std::span<const std::byte> la
   return row->integer(0);
 }
 
-/// An archive may also have given it another depth.
+/// Throws ChunkVanished if the base is gone, or an archive has given it another depth.
 void require_base(Connection& connection, const StoredChunk& base) {
   const auto row = connection("SELECT depth FROM chunk WHERE id = ?1", std::int64_t{base.id});
   if (!row->step() || row->integer(0) != base.depth) throw ChunkVanished();
@@ -258,10 +262,10 @@ void require_chunk(Connection& connection, std::uint32_t id) {
   }
 }
 
-/// The layout of snapshots, which is the same most of the time.
+/// Encodes the layout of snapshots, and caches it, because it is the same most of the time.
 class SnapshotLayout {
  public:
-  /// Throws where it cannot be written: two items have one name.
+  /// Throws UsageError if two items have the same name.
   const std::vector<std::byte>& operator()(const Snapshot& snapshot) {
     if (encoded_.empty() || !std::ranges::equal(snapshot.items, items_, is_same, {}, {})) {
       check_names(snapshot);
@@ -290,7 +294,7 @@ class SnapshotLayout {
     }
   }
 
-  std::vector<SnapshotItem> items_;  ///< without content
+  std::vector<SnapshotItem> items_;  ///< items of the cached layout, without content
   std::vector<std::byte> encoded_;
 };
 
@@ -302,7 +306,7 @@ void require_content(const Snapshot& snapshot) {
   }
 }
 
-/// An imported file's writer chose its bytes, as a bucket's did.
+/// Content of imported files counts as from elsewhere, because another party chose the bytes.
 PackOrigin origin_of(Database& database, std::int64_t run) {
   const Lock lock(database.mutex);
   const auto row = database.connection("SELECT 1 FROM origin WHERE run = ?1 AND kind = ?2", run,
@@ -310,7 +314,7 @@ PackOrigin origin_of(Database& database, std::int64_t run) {
   return row->step() ? PackOrigin::elsewhere : PackOrigin::here;
 }
 
-/// Numbers the writers of this process from 1; 0 means none.
+/// The next value of CheckpointEvent::stream; 0 means no stream.
 std::atomic<std::int64_t> next_stream = 1;
 
 }  // namespace
@@ -327,13 +331,14 @@ struct CheckpointWriter::Impl {
   }
 
   /// Stores the chunks of `snapshot`, then calls `insert_rows(plan, layout)` in the transaction
-  /// that makes them visible.
+  /// that enters the checkpoint.
   template <typename InsertRows>
   Plan store(const StoredItems& previous, const Snapshot& snapshot, const InsertRows& insert_rows) {
     require_content(snapshot);
     bool committing = false;
     try {
-      // Chunks that only a replaced index lists may be collected: store all of them again.
+      // If the index was replaced, chunks that only the old one lists may be collected, so all
+      // chunks are stored again.
       const bool alone = database->is_replaced();
       const StoredItems none;
       Plan plan(alone ? none : previous, snapshot);
@@ -345,7 +350,8 @@ struct CheckpointWriter::Impl {
 
       Writing writing(*database);
       Connection& connection = writing.connection();
-      // Nothing is removed while it writes: what another machine has removed, is gone by now.
+      // While `writing` exists nothing can be removed, so this detects everything that another
+      // machine has removed before.
       if (!alone && database->paths.shared && database->is_replaced()) throw ChunkVanished();
       for (const std::uint32_t id : plan.older_ids()) require_chunk(connection, id);
       for (const NewChunk& chunk : plan.new_chunks()) {
@@ -363,10 +369,10 @@ struct CheckpointWriter::Impl {
     }
   }
 
-  /// The same for a run that is written to its journal alone. Chunks that the commit refers to
-  /// without writing them are in the pack being written, or listed by the last checkpoint of this
-  /// writer, or of a rank that lists them still: a garbage collection leaves all of those
-  /// (HeldContent).
+  /// Stores the chunks of a run that is written to its journal alone, and then its event. The
+  /// chunks that the commit refers to without storing them lie in the pack being written, or are
+  /// listed by the last checkpoint of this writer or of another rank. Garbage collection keeps all
+  /// of these (HeldContent).
   template <typename Note>
   Plan store_by_journal(const StoredItems& previous, const Snapshot& snapshot, const Note& note) {
     require_content(snapshot);
@@ -418,12 +424,12 @@ struct CheckpointWriter::Impl {
   std::int64_t run;
   PackOrigin origin;
   ChunkWriter chunks;
-  StoredItems last;  ///< the last snapshot, as it was stored
+  StoredItems last;  ///< the last snapshot as it was stored
   SnapshotLayout layout_of;
   std::int64_t stream = next_stream++;
-  /// Whether the first checkpoint has asked the index which chunks are stored already.
+  /// True once the index was asked which chunks of the first checkpoint are stored already.
   bool has_asked = false;
-  std::unordered_set<Digest> others;  ///< content that another rank has stored
+  std::unordered_set<Digest> others;  ///< chunks that another rank has stored (also_stored)
 };
 
 CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
@@ -446,7 +452,7 @@ CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Sna
       return store(last, snapshot, by_index);
     } catch (const Busy&) {
       if (!is_enough) throw;
-      return store_by_journal(last, snapshot, by_journal);  // with copies of existing chunks
+      return store_by_journal(last, snapshot, by_journal);  // stores existing chunks a second time
     }
   };
   const Plan plan = store_it();
@@ -600,7 +606,7 @@ std::string CheckpointWriter::write_object(const Item& item, std::span<const std
     throw Error(fmt::format("the object '{}' has {} bytes, but {} were given", item.name,
                             item.bytes, content.size()));
   }
-  // The content outlives this call, so nothing needs to own it.
+  // A non-owning pointer, because the content outlives this call.
   Snapshot snapshot{{{item, Content(Content(), content.data())}}};
   constexpr int kTries = 3;
   for (int i = 0; i < kTries; ++i) {

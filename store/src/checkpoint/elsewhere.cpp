@@ -32,10 +32,10 @@ using nlohmann::json;
 
 constexpr const char* kVariable = "FLOR_ELSEWHERE";
 
-/// Added to numbers of checkpoints that are elsewhere: they keep their order, and are below 0.
+/// Added to ids of checkpoints that are elsewhere, which makes them negative but keeps their order.
 constexpr std::int64_t kNumbers = -(std::int64_t{1} << 62);
 
-/// Another worker may be fetching for the same run.
+/// How often, and with which pause, to try again while another worker fetches for the same run.
 constexpr int kTries = 600;
 constexpr std::chrono::milliseconds kPause{100};
 
@@ -44,7 +44,7 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A file without a name for the output of a child process.
+/// A nameless file that receives the output of a child process.
 class Said {
  public:
   Said() : file_(std::tmpfile()) {
@@ -92,7 +92,7 @@ Outcome run(std::vector<std::string> words) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out.text(), err.text()};
 }
 
-/// The last line, without the program's name.
+/// Returns the last line of an output, without the program's name.
 std::string reason_of(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   text.erase(0, text.rfind('\n') + 1);
@@ -173,7 +173,7 @@ void Elsewhere::add_to(std::vector<CheckpointInfo>& here, const Catalog& catalog
   try {
     id = facts_->catalog().resolve(run.key).id;
   } catch (const NotFound&) {
-    return;  // of another run
+    return;  // belongs to another run
   }
   for (CheckpointInfo& info : facts_->catalog().checkpoints(id)) {
     if (known.contains(place(info))) continue;

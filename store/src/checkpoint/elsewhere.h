@@ -1,5 +1,5 @@
-// Checkpoints of runs that lie in another place, an object store, and are fetched when they are
-// read: one by one, while a replay that needs them waits.
+// Checkpoints that are not in this store but in an object store, and are fetched one at a time when
+// a replay needs them; the replay waits meanwhile.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -14,34 +14,35 @@
 
 namespace flor::store {
 
-/// The facts of such checkpoints without their content, and the program that fetches them. The
-/// process that replays has no network access of its own: `flor fetch` does it.
+/// Knows the facts of such checkpoints, and how to fetch their content. The replaying process does
+/// not access the network itself, but starts `flor fetch`.
 class Elsewhere {
  public:
-  /// As FLOR_ELSEWHERE says, which `flor replay --from` sets for its workers; null without. Looked
-  /// up once. Throws Error for a text that is none.
+  /// Returns the object that FLOR_ELSEWHERE describes, which `flor replay --from` sets for its
+  /// workers; null if it is not set. The variable is read once. Throws Error if it is malformed.
   static const Elsewhere* of_process();
 
-  /// `facts`: directory of a store that has the rows of the runs and none of their content.
-  /// `flor`: the program. `url`: the object store.
+  /// `facts`: directory of a store that has the rows of the runs but none of their content. `flor`:
+  /// path of the program `flor`. `url`: the object store.
   Elsewhere(std::filesystem::path facts, std::string flor, std::string url);
-  /// The value of FLOR_ELSEWHERE.
+  /// Returns the value of FLOR_ELSEWHERE that describes this object.
   std::string text() const;
 
-  /// Adds to the checkpoints of a run those that are only there, with numbers below 0: for a run
-  /// that was recorded here only those that it has had, in the same state.
+  /// Adds to `here` the checkpoints of a run that are only in the object store, with ids below 0.
+  /// For a run that was recorded here, adds only checkpoints that it has had here with equal
+  /// content.
   void add_to(std::vector<CheckpointInfo>& here, const Catalog& catalog, const Run& run) const;
-  /// Describes a checkpoint with such a number; `read` would find nothing.
+  /// Returns a reader for a checkpoint with such an id. It knows the facts; `read` would throw.
   CheckpointReader facts_of(std::int64_t checkpoint) const;
-  /// Fetches a checkpoint with such a number to `store`, and returns its number there. Waits for
-  /// other processes that fetch for the same run. Throws Error with the message of `flor fetch`.
+  /// Fetches a checkpoint with such an id into `store` and returns its id there. Waits for other
+  /// processes that fetch for the same run. Throws Error with the message of `flor fetch`.
   std::int64_t bring(const Store& store, std::int64_t run, std::int64_t checkpoint) const;
 
   struct Arrived {
     std::int64_t checkpoints = 0;
     std::uint64_t bytes = 0;
   };
-  /// The total that all processes have fetched.
+  /// Returns the total that all processes have fetched.
   Arrived arrived() const;
 
  private:
@@ -50,13 +51,13 @@ class Elsewhere {
   std::shared_ptr<Store> facts_;
 };
 
-/// The checkpoints of a run that can be read: those that are here, and those that are fetched when
-/// they are read.
+/// Returns the checkpoints of a run that can be read: those in this store, and those that would be
+/// fetched (Elsewhere).
 std::vector<CheckpointInfo> reachable_checkpoints(const Catalog& catalog, std::int64_t run);
 
-/// "0:0:25:train", and back.
+/// Prints a key as "0:0:25:train".
 std::string print_place(const CheckpointKey& key);
-/// Throws UsageError.
+/// Reverses `print_place`. Throws UsageError for any other text.
 CheckpointKey parse_place(std::string_view text);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Makes a run of a file of another origin.
+// Stores a file from another program as a run.
 #include "checkpoint/transfer.h"
 #include "database/database.h"
 

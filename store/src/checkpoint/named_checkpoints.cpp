@@ -21,7 +21,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// The epoch of a boundary before the first iteration of its loop is NULL: it has no name.
+// The boundary before the first iteration of a loop has no name; its epoch is NULL.
 #define FLOR_NAMED_COLUMNS                                                                  \
   "point.id, point.kind, point.main_loop, point.iteration, point.loop, point.raw_bytes, "   \
   "point.stored_bytes, point.created_us, point.digest, run.key, experiment.name, version, " \
@@ -48,7 +48,7 @@ std::optional<NamedCheckpoint> read_named(const Query& row) {
   return named;
 }
 
-/// The newest row of a table that has the name.
+/// Returns the newest row of a table with this name.
 std::optional<NamedCheckpoint> find_in(Connection& connection, const char* table,
                                        std::string_view key, std::string_view place) {
   std::optional<std::int64_t> epoch(0);
@@ -105,7 +105,7 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
   const ReadTransaction transaction(database.connection);
   check_present(database.connection, key);
   if (auto named = find_in(database.connection, "checkpoint", key, place)) return *named;
-  // `collected_us`: see `collect`.
+  // Once `collected_us` is set, the content is gone, or about to go (see `collect`).
   if (auto named = find_in(database.connection,
                            "(SELECT * FROM discarded WHERE collected_us IS NULL)", key, place)) {
     named->deleted = true;

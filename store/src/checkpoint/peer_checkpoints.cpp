@@ -41,7 +41,8 @@ void PeerCheckpoints::forget(const CheckpointKey& key) {
   std::erase_if(stored_, [&](const Stored& stored) { return stored.key == key; });
 }
 
-/// The numbers of journals rise, and a resuming process writes its `resume` event first.
+/// Journals are read in order of their numbers. A resuming process begins its journal with
+/// `resume`.
 void PeerCheckpoints::read(JournalReader& reader) {
   while (const auto event = reader.next()) {
     if (event->kind == EventKind::resume) stored_.clear();

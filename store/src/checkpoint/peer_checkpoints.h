@@ -1,4 +1,4 @@
-// The checkpoints that another recording stores, read from its journals.
+// The checkpoints that another recording process stores, as read from its journals.
 #pragma once
 
 #include "journal/journal_reader.h"
@@ -16,7 +16,8 @@
 
 namespace flor::store {
 
-/// Not thread-safe. Checkpoints from before a resume, and deleted ones, are forgotten.
+/// Follows one run. It forgets deleted checkpoints, and at a resume those of the earlier process.
+/// Not thread-safe.
 class PeerCheckpoints {
  public:
   struct Stored {
@@ -24,12 +25,13 @@ class PeerCheckpoints {
     std::vector<Digest> chunks;
   };
 
-  /// `run`: the key of a run of this store.
+  /// `run`: key of a run in this store.
   PeerCheckpoints(const Store& store, std::string run);
 
-  /// Reads the journals from where the last call ended; the next call retries unreadable parts.
+  /// Reads what the journals have received since the last call. Unreadable parts are retried by the
+  /// next call.
   void follow();
-  /// Null if it is not among the latest 64.
+  /// Returns null if the checkpoint is not among the latest 64.
   const Stored* find(const CheckpointKey& key) const;
   const Stored* last() const { return stored_.empty() ? nullptr : &stored_.back(); }
 

@@ -1,7 +1,7 @@
-// The .safetensors format: the length of a header (8 bytes, little-endian), the header (JSON: name
-// to dtype, shape and place), and the tensors one after the other without gaps. Items that it has
-// no type for stand in the metadata: bytes in hex, complex numbers as the names of tensors of
-// pairs.
+// The .safetensors format: the length of a header (8 bytes, little-endian), the header (JSON: for
+// each name dtype, shape and place), and the tensors without gaps. Items of types that the format
+// lacks are represented in the metadata: bytes as hex digits, complex numbers by naming a tensor of
+// pairs of floats.
 #include "base/json_number.h"
 #include "base/little_endian.h"
 #include "checkpoint/transfer.h"
@@ -26,10 +26,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::string_view kBytes = "flor.bytes/";      ///< and the item's name: hex digits
-constexpr std::string_view kComplex = "flor.complex/";  ///< and the tensor's name: "c64" or "c128"
-constexpr std::string_view kOrder = "flor.items";       ///< JSON list of all names, in order
-constexpr std::size_t kHeaderBytesMax = 100'000'000;    ///< as in the reference implementation
+constexpr std::string_view kBytes = "flor.bytes/";      ///< followed by the item's name: hex digits
+constexpr std::string_view kComplex = "flor.complex/";  ///< followed by the tensor's name: "c64" or
+                                                        ///< "c128"
+constexpr std::string_view kOrder = "flor.items";       ///< JSON list of the names of all items, in
+                                                        ///< order
+constexpr std::size_t kHeaderBytesMax = 100'000'000;    ///< the limit of the reference
+                                                        ///< implementation
 constexpr std::size_t kAlignment = 8;
 
 struct Dtype {
@@ -49,7 +52,7 @@ constexpr std::array<Dtype, 10> kDtypes = {{{ElementType::boolean, "BOOL"},
 
 bool is_complex(ElementType type) { return type == ElementType::c64 || type == ElementType::c128; }
 
-/// A complex number is stored as a pair of these.
+/// Returns the type of the real and imaginary parts of a complex type.
 ElementType real_part(ElementType type) {
   return type == ElementType::c64 ? ElementType::f32 : ElementType::f64;
 }
@@ -60,7 +63,7 @@ std::optional<std::string_view> dtype_of(ElementType type) {
   return found->name;
 }
 
-/// Bytes of a tensor of that shape; nothing if that is beyond all memory.
+/// Returns the bytes of a tensor of this shape; nullopt if no memory could hold it.
 std::optional<std::uint64_t> tensor_bytes(ElementType type,
                                           const std::vector<std::int64_t>& sizes) {
   std::uint64_t bytes = element_size(type);
@@ -102,7 +105,7 @@ std::vector<std::byte> from_hex(std::string_view text) {
   return bytes;
 }
 
-/// Larger elements first, so that every tensor is aligned to its elements without gaps.
+/// Orders items by descending element size, so that all tensors are aligned without gaps.
 std::vector<std::size_t> order_of(const std::vector<Item>& items) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -116,10 +119,10 @@ std::vector<std::size_t> order_of(const std::vector<Item>& items) {
   return order;
 }
 
-/// Where the items come from: a checkpoint of the store, or memory.
+/// The items to write, which come from a checkpoint of the store or from memory.
 struct Source {
   std::vector<Item> items;
-  /// Hands the content of an item to `use`.
+  /// Calls `use` with the content of an item.
   std::function<void(std::size_t, const std::function<void(std::span<const std::byte>)>& use)> read;
 };
 
@@ -161,7 +164,7 @@ std::string header_of(const Source& source, const std::vector<std::size_t>& orde
   return text;
 }
 
-/// Takes a file apart without trusting any of its claims.
+/// Parses a file without trusting anything it claims.
 class Parser {
  public:
   explicit Parser(const std::filesystem::path& path)
@@ -210,13 +213,14 @@ class Parser {
     return *found;
   }
 
-  /// A tensor, and where its bytes begin after the header.
+  /// A tensor, and the offset of its bytes from the end of the header.
   struct Place {
     Item item;
     std::uint64_t begin = 0;
   };
 
-  /// Each byte belongs to one tensor: else a small file could describe more than all memory.
+  /// Throws unless the tensors are disjoint. Otherwise a small file could describe more data than
+  /// fits into memory.
   void check_places(const std::vector<Place>& places) const {
     std::vector<const Place*> order;
     for (const Place& place : places) order.push_back(&place);
@@ -286,7 +290,7 @@ class Parser {
     snapshot_.items.push_back({std::move(item), Content(memory, memory.get())});
   }
 
-  /// Into the order in which Flor had the items.
+  /// Restores the order in which Flor had the items.
   void sort(const Json& metadata) {
     const auto list = metadata.find(kOrder);
     if (list == metadata.end()) return;

@@ -1,5 +1,5 @@
-// The .pt format of torch: a ZIP file with a pickle that describes a dictionary of tensors, and the
-// memory of each of them.
+// The .pt format of torch: a ZIP file with a pickle that describes a dictionary of tensors, and an
+// entry with the content of each tensor.
 #include "base/little_endian.h"
 #include "checkpoint/transfer.h"
 #include "checkpoint/zip_writer.h"
@@ -49,7 +49,7 @@ std::string_view storage_of(ElementType type) {
   return "ByteStorage";
 }
 
-/// Protocol 2 of Python's pickle, as far as a dictionary of tensors needs it.
+/// Writes Python's pickle protocol 2, as far as a dictionary of tensors needs it.
 class Pickle {
  public:
   Pickle() { put("\x80\x02}("); }
@@ -58,9 +58,9 @@ class Pickle {
     text(name);
     put("ctorch._utils\n_rebuild_tensor_v2\n(");
     storage(item, record);
-    integer(0);  // the first element of the storage
+    integer(0);  // offset of the first element in the storage
     shape(item);
-    put("\x89");  // requires no gradient
+    put("\x89");  // requires_grad=False
     put("ccollections\nOrderedDict\n)R");
     put("tR");
   }

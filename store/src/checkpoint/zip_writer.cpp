@@ -10,13 +10,14 @@
 namespace flor::store {
 namespace {
 
-constexpr std::size_t kEntryAlignment = 64;  ///< of the contents, as torch wants it
+constexpr std::size_t kEntryAlignment = 64;  ///< alignment of entries, as torch uses it
 constexpr std::uint32_t kLocalHeader = 0x04034B50, kDirectoryEntry = 0x02014B50;
 constexpr std::uint32_t kDirectoryEnd = 0x06054B50;
 constexpr std::uint16_t kVersion = 20;
 constexpr std::uint16_t kNamesAreUtf8 = 1 << 11;
-constexpr std::uint16_t kDay = 1 << 5 | 1;    ///< 1980-01-01: equal contents make equal files
-constexpr std::uint16_t kPaddingId = 0x4246;  ///< an extra field that all readers skip
+constexpr std::uint16_t kDay = 1 << 5 | 1;    ///< 1980-01-01 for every entry, so that equal
+                                              ///< contents give equal files
+constexpr std::uint16_t kPaddingId = 0x4246;  ///< id of an extra field that readers ignore
 
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};

@@ -1,4 +1,5 @@
-// A ZIP file of entries that are stored as they are, aligned for mapping into memory.
+// Writes ZIP files whose entries are uncompressed and aligned, so that they can be mapped into
+// memory.
 #pragma once
 
 #include "file/new_file.h"
@@ -11,13 +12,13 @@
 
 namespace flor::store {
 
-/// Writes no ZIP64: up to 4 GiB and 65 535 entries; throws UsageError beyond that.
+/// Without ZIP64, thus up to 4 GiB and 65 535 entries. Throws UsageError beyond that.
 class ZipWriter {
  public:
   explicit ZipWriter(NewFile& file) : file_(file) {}
 
   void add(std::string_view name, std::span<const std::byte> content);
-  /// Writes the directory; nothing may be added after it.
+  /// Writes the directory of the archive. Nothing can be added after it.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
-// encode and decode: picks the form, then lays out or reads its payload. The layouts are specified
-// in docs/internals/format-codecs.md.
+// Encodes and decodes chunks: chooses the form, and writes or reads its payload.
+// docs/internals/format-codecs.md specifies the payloads.
 #include "codec/codec.h"
 
 #include "base/digest_stream.h"
@@ -28,7 +28,7 @@ struct CodecContext::Impl {
   Scratch values;
   Scratch classes;
   Scratch symbols;
-  Scratch payload;  ///< for callers that bring no memory for it
+  Scratch payload;  ///< for callers that pass no memory for the payload
   DigestStream digest;
 };
 
@@ -73,18 +73,19 @@ WordShape word_shape(ElementType type) {
 
 namespace {
 
-// Below this no form but raw, repeat and same is tried: their overhead would eat the gain.
+// Shorter chunks are only encoded as raw, repeat or same: the overhead of the other forms would be
+// larger than their gain.
 constexpr std::size_t kSmallestWords = 32;
 
 std::span<const Byte> as_u8(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const Byte*>(bytes.data()), bytes.size()};
 }
 
-/// The whole words of a chunk, and the bytes after them that do not fill another one.
+/// A chunk: its complete words, and the bytes of an incomplete last one.
 struct Chunk {
   WordShape shape;
   const Byte* words;
-  const Byte* base;  ///< or null
+  const Byte* base;  ///< null if there is none
   std::size_t count;
   std::span<const Byte> tail;
 };
@@ -92,7 +93,7 @@ struct Chunk {
 void repeat(std::span<const Byte> word, std::span<Byte> out) {
   std::size_t done = std::min(word.size(), out.size());
   std::copy_n(word.begin(), done, out.begin());
-  while (done < out.size()) {  // doubles the filled part
+  while (done < out.size()) {  // doubles the filled part each time
     const std::size_t more = std::min(done, out.size() - done);
     std::memcpy(out.data() + done, out.data(), more);
     done += more;
@@ -110,7 +111,7 @@ class Encoder {
   Encoder(CodecContext::Impl& scratch, const Chunk& chunk, Texture texture, Byte* out)
       : scratch_(scratch), chunk_(chunk), writer_(out), texture_(texture) {}
 
-  /// Size of the payload.
+  /// Writes the payload and returns its size.
   std::size_t run(const Choice& choice) {
     switch (choice.form) {
       case Form::class_bits:
@@ -165,7 +166,8 @@ class Encoder {
     Byte* kept = scratch_.values.reserve(word_bytes());
     const std::size_t count =
         kernels::keep_nonzero(chunk_.shape, chunk_.words, chunk_.count, mask, kept);
-    // Rows and columns that are zero repeat in the mask, over any distance.
+    // A mask of zero rows and columns repeats itself over any distance, so it is compressed as
+    // text.
     writer_.stream(scratch_.zstd, Texture::text, true, {mask, mask_size});
     Byte* planes = scratch_.planes.reserve(word_bytes());
     kernels::split(chunk_.shape, kept, count, planes);
@@ -195,7 +197,7 @@ class Encoder {
 /// Reads the payload of one chunk in a given form.
 class Decoder {
  public:
-  /// `digest`: gets all bytes of `raw`, in order; or null.
+  /// `digest`: receives all bytes of `raw`, in order; may be null.
   Decoder(CodecContext::Impl& scratch, WordShape shape, std::span<const Byte> payload,
           const Byte* base, std::span<Byte> raw, DigestStream* digest)
       : scratch_(scratch),
@@ -229,10 +231,11 @@ class Decoder {
   }
 
  private:
-  // A block is still in the first-level cache when its words are read again.
+  // Number of words decoded before they are hashed, so that they are still in the first-level
+  // cache.
   static constexpr std::size_t kBlockWords = 2048;
 
-  /// The words of `raw` are there up to this one, which is not.
+  /// Call it when the words of `raw` before number `words` are decoded: adds them to the digest.
   void completed(std::size_t words) {
     if (digest_ == nullptr) return;
     const std::size_t bytes = words * shape_.width;
@@ -325,11 +328,11 @@ class Decoder {
   std::span<Byte> raw_;
   std::size_t count_;
   DigestStream* digest_;
-  std::size_t digested_ = 0;  ///< bytes of raw_
+  std::size_t digested_ = 0;  ///< number of bytes of `raw_` in the digest
 };
 
 std::size_t payload_bound(const Chunk& chunk) {
-  std::size_t extra = 0;  // beside all bits of all words
+  std::size_t extra = 0;  // what the payload may need in addition to all bits of all words
   if (chunk.shape.is_float) {
     extra = chunk.base != nullptr ? chunk.count : kernels::mask_bytes(chunk.count);
   }
@@ -337,13 +340,13 @@ std::size_t payload_bound(const Chunk& chunk) {
          (chunk.shape.width + 1) * PayloadWriter::stream_bound(0);
 }
 
-/// A payload in the memory that was given for it. `size` is 0 if it is no shorter than the chunk.
+/// A payload, and its form. `size` is 0 if the payload is not shorter than the chunk.
 struct Written {
   Form form = Form::raw;
   std::size_t size = 0;
 };
 
-/// Integers and bytes: repetition in them cannot be estimated from a sample, so both are tried.
+/// Encodes integers and bytes. A sample does not show repetitions, so two forms are tried.
 Written encode_integers(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
                         Scratch& memory) {
   Choice choice;
@@ -371,10 +374,10 @@ Written encode_floats(CodecContext::Impl& scratch, const Chunk& chunk, std::size
   return size < limit ? Written{choice.form, size} : Written{};
 }
 
-/// All forms that there are for the chunk, those without a base first.
+/// Tries all forms that exist for the chunk, first those without a base.
 Written encode_floats_shortest(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
                                Scratch& memory) {
-  constexpr std::size_t kBaseMustSave = 100;  // one in so many bytes
+  constexpr std::size_t kBaseMustSave = 100;  // a base must save one in this number of bytes
   const std::size_t bound = payload_bound(chunk);
   Choice choice;
   choice.compress.fill(true);
@@ -394,8 +397,8 @@ Written encode_floats_shortest(CodecContext::Impl& scratch, const Chunk& chunk, 
   return best.size < limit ? best : Written{};
 }
 
-/// Encodes without a sample: the exponents of floats, or all planes of others, coded in the
-/// cheapest way.
+/// Encodes without taking a sample: only the exponents of floats, or all planes of other types, in
+/// the cheapest way.
 Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t limit,
                     Scratch& memory) {
   Choice choice;
@@ -409,7 +412,7 @@ Written encode_fast(CodecContext::Impl& scratch, const Chunk& chunk, std::size_t
   return size < limit ? Written{Form::planes, size} : Written{};
 }
 
-/// How the form of floats is found: estimated from a sample, or by trying all.
+/// How the form of floats is chosen: by a sample, or by trying all.
 enum class Search { sample, all };
 
 Written encode_words(CodecContext::Impl& scratch, Effort effort, Search search,
@@ -468,7 +471,7 @@ Encoded encode(CodecContext& context, ElementType type, std::span<const std::byt
 
 namespace {
 
-/// `digest` gets the bytes of `raw`, or is null.
+/// `digest`: receives the bytes of `raw`; may be null.
 void decode(CodecContext& context, std::uint8_t codec, ElementType type,
             std::span<const std::byte> payload, std::span<const std::byte> base,
             std::span<std::byte> raw, DigestStream* digest) {

@@ -1,5 +1,5 @@
-// Bits of any number written and read without gaps, least significant first. Included by the
-// kernels only.
+// Reads and writes numbers of any bit length without gaps, least significant bit first. Included by
+// the kernels only.
 #pragma once
 
 #include "codec/codec_unpack.h"
@@ -14,7 +14,7 @@ namespace flor::store::kernels {
 
 inline constexpr unsigned kPutBits = 56;
 
-// Collects bits and writes them out a word at a time; between values fewer than 8 bits are left.
+// Collects bits and stores them a word at a time; between two calls fewer than 8 bits are pending.
 class BitWriter {
  public:
   explicit BitWriter(Byte* out) : out_(out), begin_(out) {}
@@ -42,15 +42,15 @@ FLOR_INLINE Byte packed_width(Byte bit_class) {
   return static_cast<Byte>(bit_class - (bit_class != 0 ? 1 : 0));
 }
 
-/// The highest bit of a value of this class; it is not stored.
+/// Returns the highest bit of a value with this bit length (class), which is not stored.
 template <class Word>
 FLOR_INLINE Word highest_bit(Byte bit_class) {
   const Word bit = static_cast<Word>(Word{1} << ((bit_class - 1) & (kBits<Word> - 1)));
   return bit_class == 0 ? Word{0} : bit;
 }
 
-// Values are put and taken in groups where a group fits into one put: the speed is bounded by the
-// chain of dependences through the bit position.
+// Number of values that are written or read together, if they fit into one `put`. The speed is
+// limited by the chain of dependent updates of the bit position, which is shorter for groups.
 template <class Word>
 inline constexpr std::size_t kGroup = sizeof(Word) <= 4 ? 8 / sizeof(Word) : 1;
 
@@ -71,7 +71,7 @@ FLOR_INLINE void put_value(BitWriter& writer, std::uint64_t value, unsigned widt
   }
 }
 
-/// Writes widths[i] bits of values[i], which has no others.
+/// Writes the lowest widths[i] bits of values[i], which must not have higher bits.
 template <class Word>
 FLOR_INLINE void put_block(const Word* values, const Byte* widths, std::size_t count,
                            BitWriter& writer) {
@@ -98,24 +98,24 @@ FLOR_INLINE std::uint64_t low_bits(std::uint64_t value, unsigned width) {
   return value & ((std::uint64_t{1} << width) - 1);  // width <= 63
 }
 
-// Reads at any bit position; touches up to 9 bytes from there.
+// Reads bits at any position. Accesses up to 9 bytes from there.
 class BitReader {
  public:
   explicit BitReader(const Byte* bits) : bits_(bits) {}
 
-  /// At least kPutBits bits, the next one lowest.
+  /// Returns at least kPutBits bits, of which the next one is lowest.
   FLOR_INLINE std::uint64_t window() const {
     std::uint64_t window;
     std::memcpy(&window, bits_ + (position_ >> 3), sizeof window);
     return window >> (position_ & 7U);
   }
-  /// 64 bits.
+  /// Returns the next 64 bits.
   FLOR_INLINE std::uint64_t full_window() const {
     const std::uint64_t above = bits_[(position_ >> 3) + 8];
     return window() | ((above << 1) << (63 - (position_ & 7U)));
   }
   FLOR_INLINE void skip(std::uint64_t width) { position_ += width; }
-  /// The byte in which the next bit lies, and which of its bits that is.
+  /// The byte that contains the next bit, and (`bit_in_byte`) the index of the bit in it.
   FLOR_INLINE const Byte* byte() const { return bits_ + (position_ >> 3); }
   FLOR_INLINE unsigned bit_in_byte() const { return position_ & 7U; }
 
@@ -153,7 +153,7 @@ FLOR_INLINE void take_block_plainly(BitReader& reader, const Byte* widths, std::
   for (; i < count; ++i) values[i] = take_value<Word>(reader, widths[i]);
 }
 
-/// Reverses put_block, for up to kTakeMax words.
+/// The most words that `take_block`, the reverse of `put_block`, can read in one call.
 inline constexpr std::size_t kTakeMax = 1024;
 template <class Word>
 FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t count,
@@ -161,7 +161,7 @@ FLOR_INLINE void take_block(BitReader& reader, const Byte* widths, std::size_t c
   std::size_t done = 0;
   if constexpr (sizeof(Word) <= 4) {
     if (has_vectors()) {
-      // Long fields are rare: they are words that were zero, or that changed their sign.
+      // Long fields are rare: they belong to words that were zero or changed their sign.
       while (done + kFieldGroup <= count) {
         std::uint32_t fields[kTakeMax];
         const FieldsTaken taken =

@@ -12,22 +12,23 @@ using kernels::Byte;
 constexpr std::size_t kStrips = 128;
 constexpr std::size_t kStripWords = 16;
 constexpr std::size_t kSampleWords = kStrips * kStripWords;
-// Above this many bits a byte a frame saves less than it must to be kept.
+// Entropy, in bits per byte, above which a zstd frame would save too little to be used.
 constexpr double kEvenBits = 7.75;
 constexpr double kBaseMustSave = 0.03;
 constexpr double kZerosMustSave = 0.01;
-// One word in so many must be zero before leaving zeros out is looked at.
+// At least one in this number of words must be zero, or sparse planes are not considered.
 constexpr std::size_t kZerosMin = 64;
-// The sample flatters difference planes, whose streams have the most distinct bytes.
+// The sample underestimates difference planes, whose streams have the most distinct bytes, so they
+// must save this share to be chosen.
 constexpr double kDifferencePlanesMustSave = 0.01;
 
-/// The expected size of a form, and which of its streams to compress.
+/// A form, its expected size, and which of its streams to compress.
 struct FormCandidate {
   Choice choice;
   double bits_per_word = 0;
 };
 
-/// x log2(x) for all counts of a sample.
+/// Table of x log2(x) for all counts that a sample can have.
 const std::array<float, kSampleWords + 1>& count_logs() {
   static const auto table = [] {
     std::array<float, kSampleWords + 1> logs{};
@@ -40,13 +41,13 @@ const std::array<float, kSampleWords + 1>& count_logs() {
   return table;
 }
 
-/// Entropy of one bit that is set with this probability.
+/// Entropy in bits of a bit that is 1 with this probability.
 double bit_entropy(double share) {
   if (share <= 0 || share >= 1) return 0;
   return -share * std::log2(share) - (1 - share) * std::log2(1 - share);
 }
 
-/// Expected bits a byte of a stream that is compressed.
+/// Returns the expected size of a compressed stream in bits per byte.
 double stream_bits(const Byte* bytes, std::size_t count) {
   if (count == 0) return 0;
   std::array<std::uint32_t, 256> histogram{};
@@ -61,14 +62,14 @@ double stream_bits(const Byte* bytes, std::size_t count) {
   }
   if (distinct == 1) return 0;
   double bits = (static_cast<double>(logs[count]) - static_cast<double>(sum)) / total;
-  // A sample shows less variety than the whole has (Miller and Madow's correction).
+  // A sample has fewer distinct values than the whole (Miller-Madow correction).
   bits += static_cast<double>(distinct - 1) / (2 * total * std::log(2.0));
-  // Prefix codes spend a whole bit on a nearly certain symbol; only runs of it come cheaper.
+  // Prefix codes need at least one bit per symbol; only runs of the same symbol take less.
   return std::min(8.0, std::max(bits, std::min(1.0, 2 * bits)));
 }
 
-/// Copies strips of words from all over the chunk. Their places are jittered, since rows whose
-/// length divides the distance would show the same columns again and again.
+/// Copies strips of words from everywhere in the chunk. The distances between them vary: equal
+/// distances that are a multiple of a matrix's row length would always hit the same columns.
 class Sampler {
  public:
   Sampler(WordShape shape, std::size_t count) : width_(shape.width), count_(count) {}
@@ -95,7 +96,7 @@ class Sampler {
   std::size_t count_;
 };
 
-/// The sample and the values derived from it; evaluates one form after the other.
+/// Holds the sample and values derived from it, and estimates the size of one form after another.
 class Judge {
  public:
   Judge(WordShape shape, std::size_t size, Scratch& scratch) : shape_(shape), size_(size) {
@@ -116,7 +117,7 @@ class Judge {
     return planes_candidate(Form::planes, size_);
   }
 
-  /// `direct`, or the form that leaves out zeros where that pays.
+  /// Returns `direct`, or sparse planes if leaving out zeros saves enough.
   FormCandidate best_without_base(const FormCandidate& direct) {
     const std::size_t kept = kernels::keep_nonzero(shape_, words_, size_, classes_, values_);
     if (kept > size_ - size_ / kZerosMin) return direct;

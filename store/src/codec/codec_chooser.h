@@ -1,4 +1,4 @@
-// Chooses the form for a chunk of floats, from a sample of its words.
+// Chooses the form in which a chunk of floats is encoded, from a sample of its words.
 #pragma once
 
 #include "codec/codec_entropy.h"
@@ -13,12 +13,12 @@ namespace flor::store {
 
 struct Choice {
   Form form = Form::planes;
-  /// For the streams of the form in their order: whether compressing them can pay.
+  /// for each stream of the form, in order: true if compressing it may save space
   std::array<bool, kernels::kMaxWidth> compress{};
 };
 
-/// `base` may be null. A form that needs it is chosen only if it is expected to save at least 3 %
-/// of the size of the best form without it. Deterministic. `scratch` is used for the sample.
+/// Chooses a form. `base` may be null; a form that needs it is chosen only if it is expected to
+/// save at least 3 % of the best form without it. `scratch` holds the sample. Deterministic.
 Choice choose(WordShape shape, const std::uint8_t* words, const std::uint8_t* base,
               std::size_t count, Scratch& scratch);
 

@@ -1,4 +1,5 @@
-// Kernels for the difference to the base: ordered integers, bit-length classes and packed bits.
+// Kernels for differences to the base: order-preserving integers, bit lengths (classes), and packed
+// bits.
 #include "codec/codec_bits.h"
 #include "codec/codec_kernels.h"
 #include "codec/codec_words.h"
@@ -50,8 +51,8 @@ FLOR_INLINE void subtract_exponents_loop(unsigned mantissa_bits, const Byte* in,
   }
 }
 
-// Blocks of differences stay in the first-level cache between the steps. All but putting and taking
-// the bits is vector code.
+// Number of words processed together, so that differences stay in the first-level cache between the
+// steps. All steps but reading and writing bits are vectorized.
 constexpr std::size_t kBlockWords = 1024;
 
 template <bool kFloat, class Word>
@@ -87,7 +88,7 @@ FLOR_INLINE void unpack_loop(const Byte* __restrict bits, const Byte* __restrict
     const std::size_t size = std::min(kBlockWords, count - at);
     for (std::size_t i = 0; i < size; ++i) widths[i] = packed_width(classes[at + i]);
     take_block<Word>(reader, widths, size, values);
-    // Through local memory, since the base may be where the words go.
+    // Uses `values` as intermediate memory, because `base` and `words` may be the same.
     for (std::size_t i = 0; i < size; ++i) {
       const Word value = static_cast<Word>(values[i] | highest_bit<Word>(classes[at + i]));
       values[i] = successor<kFloat>(load<Word>(base, at + i), value);
@@ -150,7 +151,7 @@ FLOR_CLONES std::uint64_t packed_bits_clones(const Byte* classes, std::size_t co
   std::uint64_t bits = 0;
   for (std::size_t at = 0; at < count; at += kBlockWords) {
     const std::size_t end = std::min(count, at + kBlockWords);
-    std::uint32_t some = 0;  // narrow sums make more lanes
+    std::uint32_t some = 0;  // a narrow type gives more vector lanes
     for (std::size_t i = at; i < end; ++i) some += packed_width(classes[i]);
     bits += some;
   }

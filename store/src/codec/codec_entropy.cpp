@@ -13,7 +13,7 @@ namespace {
 
 enum class StreamKind : std::uint8_t { raw = 0, repeat = 1, zstd = 2 };
 
-// A frame must save a thirty-second, or else decoding it is not worth the time.
+// A frame must save 1/32 of the bytes; otherwise decoding it is not worth the time.
 std::size_t frame_limit(std::size_t bytes) { return bytes - bytes / 32; }
 
 bool all_equal(std::span<const std::uint8_t> bytes) {
@@ -45,8 +45,9 @@ ZSTD_CCtx* Zstd::compressor(Texture texture) {
   if (!context) throw std::bad_alloc();
   set(context.get(), ZSTD_c_compressionLevel, 1);
   if (texture == Texture::noise) {
-    // As good as a Huffman coder alone on noise, better where long runs repeat, and much faster
-    // than any plain level: a table of 64 entries finds few matches and loses little time.
+    // On noise these settings compress as well as Huffman coding alone, better if it has long runs,
+    // and are much faster than any preset level: a table of 64 entries finds few matches but costs
+    // little.
     set(context.get(), ZSTD_c_hashLog, 6);
     set(context.get(), ZSTD_c_minMatch, 7);
     set(context.get(), ZSTD_c_windowLog, 18);

@@ -1,5 +1,5 @@
-// Streams: runs of bytes inside a payload, each stored as it is, as one repeated byte, or as a zstd
-// frame. Also the cursor classes that write and, with every bound checked, read a payload.
+// Streams: sequences of bytes inside a payload, each stored unchanged, as one repeated byte, or as
+// a zstd frame. Also the classes that write a payload, and that read one with every bound checked.
 #pragma once
 
 #include "base/scratch.h"
@@ -13,24 +13,24 @@
 
 namespace flor::store {
 
-/// The nature of a stream, which decides how it is compressed.
+/// The kind of a stream's content, which decides how it is compressed.
 enum class Texture {
-  noise,  ///< parts of floats: little but the frequencies of bytes can be used
+  noise,  ///< parts of floats: only the frequencies of bytes can be exploited
   text,   ///< anything else
 };
 
-/// The two zstd contexts of a thread.
+/// The zstd contexts of a thread, for compressing and decompressing.
 class Zstd {
  public:
   Zstd();
 
-  /// Size of the frame, or 0 if it does not fit into `out`.
+  /// Returns the size of the frame, or 0 if it does not fit into `out`.
   std::size_t compress(Texture texture, std::span<const std::uint8_t> in,
                        std::span<std::uint8_t> out);
   /// Throws Damaged unless `frame` holds exactly out.size() bytes.
   void decompress(std::span<const std::uint8_t> frame, std::span<std::uint8_t> out);
 
-  /// Bytes that the contexts hold.
+  /// Bytes of memory that the contexts hold.
   std::size_t memory() const;
 
  private:
@@ -45,7 +45,7 @@ class Zstd {
   std::unique_ptr<ZSTD_DCtx, Free> decompressor_;
 };
 
-/// Writes a payload into memory that the caller made large enough.
+/// Writes a payload into memory that the caller has made large enough.
 class PayloadWriter {
  public:
   explicit PayloadWriter(std::uint8_t* out) : begin_(out), at_(out) {}
@@ -56,10 +56,10 @@ class PayloadWriter {
 
   void bytes(std::span<const std::uint8_t> bytes);
   void length(std::size_t bytes);  ///< 32 bits, little-endian
-  /// `compress` false: frequencies are known to be too even for a frame to pay.
+  /// `compress`: false if the bytes are known to be distributed too evenly for compression.
   void stream(Zstd& zstd, Texture texture, bool compress, std::span<const std::uint8_t> bytes);
 
-  /// The most that `stream` writes for so many bytes.
+  /// The most bytes that `stream` writes for a stream of this length.
   static std::size_t stream_bound(std::size_t bytes) { return bytes + 8; }
 
  private:
@@ -67,7 +67,7 @@ class PayloadWriter {
   std::uint8_t* at_;
 };
 
-/// Reads a payload; every method throws Damaged where it ends too early.
+/// Reads a payload. Every method throws Damaged if the payload ends too early.
 class PayloadReader {
  public:
   explicit PayloadReader(std::span<const std::uint8_t> payload) : rest_(payload) {}
@@ -75,9 +75,10 @@ class PayloadReader {
   std::size_t left() const { return rest_.size(); }
   std::span<const std::uint8_t> bytes(std::size_t count);
   std::size_t length();
-  /// The `count` bytes of a stream: inside the payload, or in `scratch`, which has that size.
+  /// Returns the `count` bytes of a stream. They lie in the payload, or in `scratch`, which must
+  /// have room for `count` bytes.
   const std::uint8_t* stream(Zstd& zstd, std::size_t count, std::uint8_t* scratch);
-  /// Throws Damaged if anything is left.
+  /// Throws Damaged if bytes of the payload are left.
   void finish() const;
 
  private:

@@ -1,4 +1,4 @@
-// Kernels that rearrange bytes: planes, and words that are zero.
+// Kernels that rearrange bytes: byte planes, and leaving out words that are zero.
 #include "codec/codec_kernels.h"
 #include "codec/codec_unpack.h"
 #include "codec/codec_words.h"
@@ -12,8 +12,8 @@ namespace {
 template <bool kFloat, class Word>
 FLOR_INLINE void split_loop(const Byte* __restrict words, std::size_t count,
                             Byte* __restrict planes) {
-  // Plane by plane over pieces that stay in the cache: loops that write one plane become vector
-  // code, whereas one that writes eight does not.
+  // Writes one plane after another over pieces that stay in the cache. The compiler vectorizes
+  // loops that write one plane, but not a loop that writes eight.
   constexpr std::size_t kPiece = 512;
   for (std::size_t at = 0; at < count; at += kPiece) {
     const std::size_t end = std::min(count, at + kPiece);
@@ -29,7 +29,8 @@ FLOR_INLINE void split_loop(const Byte* __restrict words, std::size_t count,
 template <bool kFloat, class Word>
 FLOR_INLINE void merge_loop(const PlanePointers& planes, std::size_t count,
                             Byte* __restrict words) {
-  // Local copies: the compiler cannot know that the array is not among the words written.
+  // Copied to local variables, because the compiler must assume that writing words changes
+  // `planes`.
   const Byte* local[sizeof(Word)];
   for (unsigned p = 0; p < sizeof(Word); ++p) local[p] = planes[p];
   for (std::size_t i = 0; i < count; ++i) {

@@ -12,8 +12,8 @@ namespace flor::store::kernels {
 
 namespace {
 
-/// Four fields in each half: the 16 bytes in which they begin are loaded, four bytes are shuffled
-/// to each field, and shifted down to where it begins.
+/// Extracts eight fields, four in each half of the result. Loads the 16 bytes in which the four
+/// fields begin, shuffles four bytes to each field, and shifts them right by its bit offset.
 [[gnu::target("avx2")]] __m256i take_eight(const std::uint8_t* low, const std::uint8_t* high,
                                            __m256i starts, __m256i widths) {
   const __m256i pairs = _mm256_add_epi32(widths, _mm256_slli_si256(widths, 4));
@@ -45,7 +45,7 @@ namespace {
     const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(widths + i));
     const __m128i is_short = _mm_cmpeq_epi8(_mm_max_epu8(some, most), most);
     if (_mm_movemask_epi8(is_short) != 0xffff) break;
-    // The beginnings of each four of them.
+    // Computes where each group of four fields begins.
     const __m128i sums =
         _mm_madd_epi16(_mm_maddubs_epi16(some, _mm_set1_epi8(1)), _mm_set1_epi16(1));
     const __m128i pairs = _mm_add_epi32(sums, _mm_slli_si128(sums, 4));
@@ -71,7 +71,7 @@ namespace {
   return {i, at - position};
 }
 
-/// For each byte of a mask, where each of eight words comes from, or a negative number.
+/// For each byte of a mask: the index of the source word for each of eight words; negative: zero.
 constexpr auto kPlaces = [] {
   std::array<std::array<std::int8_t, 8>, 256> places{};
   for (unsigned mask = 0; mask < 256; ++mask) {

@@ -1,9 +1,9 @@
-// Words of the codec: loads and converts them, and makes one version of a loop over them for each
-// processor generation. Included by the kernels only.
+// Loads, stores and converts words of the codec, and compiles each loop over them for several
+// generations of processors. Included by the kernels only.
 //
-// A loop is a template over the word, inlined into one plain function for each width (FLOR_CLONES
-// works on plain functions only), of which the dynamic linker chooses the clone that fits the
-// processor. The loops are plain C++: the compiler makes vector code of them.
+// A loop is a template over the word type. It is inlined into a plain function for each word width,
+// because FLOR_CLONES works on plain functions only; the dynamic linker chooses the clone that
+// suits the processor. The loops are plain C++, which the compiler vectorizes.
 #pragma once
 
 #include "codec/codec_kernels.h"
@@ -43,7 +43,7 @@ FLOR_INLINE void store(Byte* words, std::size_t index, Word word) {
 template <class Word>
 inline constexpr unsigned kBits = std::numeric_limits<Word>::digits;
 
-// Arithmetic on words narrower than int is done in int by the language; the casts bring it back.
+// Arithmetic on words narrower than int yields int, so the results are cast back.
 template <bool kFloat, class Word>
 FLOR_INLINE Word rotate_in(Word word) {
   if constexpr (!kFloat) return word;
@@ -58,7 +58,8 @@ FLOR_INLINE Word rotate_out(Word word) {
                            static_cast<Word>(word << (kBits<Word> - 1)));
 }
 
-// All bits of a negative float are flipped and the sign bit of a positive one is set.
+// Flips all bits of a negative float and sets the sign bit of a positive one, so that the results,
+// as unsigned integers, sort like the floats.
 template <bool kFloat, class Word>
 FLOR_INLINE Word order(Word word) {
   if constexpr (!kFloat) return word;
@@ -111,7 +112,7 @@ FLOR_INLINE Byte bit_length(Word value) {
   X(32, std::uint32_t)    \
   X(64, std::uint64_t)
 
-/// The body of a function that has a `shape`: calls function_8, _16, _32 or _64.
+/// The body of a function with a parameter `shape`: calls function_8, _16, _32 or _64.
 #define FLOR_DISPATCH(function, ...)     \
   switch (shape.width) {                 \
     case 1:                              \

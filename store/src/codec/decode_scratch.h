@@ -1,4 +1,4 @@
-// Memory to decode in, and where it waits for the next read.
+// Memory for decoding chunks, and the pool in which it is kept between reads.
 #pragma once
 
 #include "base/scratch.h"
@@ -11,19 +11,19 @@
 
 namespace flor::store {
 
-/// Memory of one thread that decodes.
+/// Working memory of one decoding thread.
 struct DecodeScratch {
   CodecContext codec;
   std::vector<std::byte> record;
-  std::vector<std::vector<std::byte>> bases;   ///< one for each level of a chain
-  std::vector<std::vector<std::byte>> unused;  ///< for chunks that are no task's destination
+  std::vector<std::vector<std::byte>> bases;   ///< one for each level of a chain of differences
+  std::vector<std::vector<std::byte>> unused;  ///< receives chunks that are only needed as bases
 };
 
-/// Scratch memory that is kept from read to read, since each page of fresh memory costs a fault.
-/// Holds at most kKept times about 12 MiB. Thread-safe.
+/// Keeps scratch memory between reads, because every fresh page would cost a page fault. Holds at
+/// most kKept pieces of about 12 MiB each. Thread-safe.
 class DecodeScratchPool {
  public:
-  /// Goes back to the pool, which must outlive it.
+  /// Scratch memory that returns to the pool when destroyed. The pool must outlive it.
   class Lease {
    public:
     explicit Lease(DecodeScratchPool& pool) : pool_(pool), scratch_(pool.take()) {}

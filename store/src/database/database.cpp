@@ -39,7 +39,7 @@ Database::Database(const Paths& store_paths, OpenMode open_mode, Filesystem& fil
     : OpenFile(with_directories(store_paths, open_mode), store_paths.catalog(), kCatalogForm,
                open_mode, filesystem) {
   connection.on_roll_back([this] { series.clear(); });
-  // An index that is being rebuilt needs that space itself.
+  // An index that is being rebuilt needs the space itself.
   const bool is_of_home = paths.shared || paths.index == Paths::kIndex;
   if (mode == OpenMode::create && is_of_home && !is_in_the_making(paths))
     make_reserve(paths, files);
@@ -67,7 +67,8 @@ void Database::renew_mark() {
   const HomeLock home(paths, files, connection.patience());
   require_content();
   Transaction transaction(connection);
-  // Before the commit: killed in between, this index is outdated, too.
+  // Before the commit: if the process is killed in between, this index counts as outdated as well,
+  // which is safe.
   note_mark(connection, store::renew_mark(paths, files));
   transaction.commit();
 }
@@ -87,7 +88,7 @@ void note_mark(Connection& connection, const std::string& mark) {
 }
 
 bool Database::may_be_replaced() const {
-  // In this order: once the new file is gone from its first name, it already has its final one.
+  // Order matters: once the new file is gone from its temporary name, it has its final one already.
   std::error_code error;
   return std::filesystem::exists(paths.with_new_index().catalog(), error) || is_replaced();
 }

@@ -1,4 +1,4 @@
-// One open catalog: the connection, its mutex, and the state kept between calls.
+// The open catalog of a store: its connection, its mutex, and what is remembered between calls.
 #pragma once
 
 #include "codec/decode_scratch.h"
@@ -24,78 +24,82 @@
 
 namespace flor::store {
 
-/// Values that lie in rows and may become blocks.
+/// Counts values of a series that lie in rows and have not been packed into blocks
+/// (values/series_blocks.h).
 struct YoungRows {
   std::size_t count = 0;
-  std::size_t enough = 0;  ///< packing is tried from this count on
+  std::size_t enough = 0;  ///< packing is tried when `count` reaches this
 };
 
-/// A run whose events this process writes to its journal only (index/journal_writing.h).
+/// A run whose events this process writes only to its journal (index/journal_writing.h).
 struct SaidRun {
   std::string key;
   std::int64_t last_us = 0;  ///< time of the last event
-  bool is_ahead = false;     ///< has events that the index lacks
+  bool is_ahead = false;     ///< true if the journal has events that the index lacks
 };
 
-/// The index. If it `is_replaced`, the new one is made from the journals, so events that this
-/// process writes to journals are not lost.
+/// The index. If it `is_replaced` meanwhile, the new one is built from the journals, so no event is
+/// lost that this process has written to a journal.
 struct Database : OpenFile {
   Database(const Paths& store_paths, OpenMode open_mode, Filesystem& filesystem);
 
   DecodeScratchPool decode_scratch;
-  /// True if the index was replaced, or is not that of the present mark of a shared home: what it
-  /// says of runs is right, but files that it knows may be gone.
+  /// True if another process has replaced the index file, or if a shared home's mark has changed.
+  /// What the index says about runs is then still right, but files that it lists may be gone.
   bool is_replaced() const;
-  /// Throws Busy if files that the index knows may be gone. For changes that refer to content which
-  /// others have stored: within a HomeLock, none goes before the change is made.
+  /// Throws Busy if files that the index lists may be gone. Call it before a change that refers to
+  /// content stored by others; while the HomeLock is held, no such file is removed.
   void require_content() const;
-  /// Makes the indexes of other machines outdated, before files are removed or replaced that they
-  /// may know. Throws Busy if this one is outdated. Does nothing in a home that is not shared.
+  /// Makes the indexes of other machines outdated. Call it before removing or replacing files that
+  /// they may list. Throws Busy if this index is outdated itself. Does nothing if the home is not
+  /// shared.
   void renew_mark();
-  /// True if the index was replaced, or another process is rebuilding it now and may have read the
-  /// journals already.
+  /// True if the index was replaced, or if another process is rebuilding it and may already have
+  /// read the journals.
   bool may_be_replaced() const;
 
-  /// Ids of rows of `series`, by (run, name, path). Valid as long as the process lives, except
-  /// after `drop_run`, which clears it, and after a transaction that was rolled back, which may
-  /// have inserted some of them.
+  /// Ids of rows of the table `series`, by (run, name, path). They stay valid until the process
+  /// ends, except that `drop_run` clears this map, and that a rolled-back transaction may leave ids
+  /// here that do not exist.
   std::unordered_map<std::string, std::int64_t> series;
 
-  /// By id of a series: values that this process has added as rows since they were last packed into
-  /// blocks. The count may be too high.
+  /// By id of a series: how many values this process has added as rows since they were last packed
+  /// into blocks. May be too high.
   std::unordered_map<std::int64_t, YoungRows> young_rows;
 
-  /// Journals that this process writes, by the id of the run.
+  /// Journals that this process writes, by id of the run.
   std::map<std::int64_t, std::unique_ptr<RunJournal>> journals;
-  std::map<std::int64_t, SaidRun> said;  ///< by the id of the run
-  std::int64_t refreshes = 0;            ///< how often this connection has entered journals
-  /// The mark of a shared home for which an outdated index has looked at the journals of all runs,
-  /// since what was announced before may not be announced any more.
+  std::map<std::int64_t, SaidRun> said;  ///< by id of the run
+  std::int64_t refreshes = 0;            ///< how often this connection has entered journals into
+                                         ///< the index
+  /// The mark of the shared home for which this outdated index has already searched the journals of
+  /// all runs. It must search them because announcements that it has not seen may be gone.
   std::string searched;
 
-  /// Says once, in a line on standard error, that something recorded about the run cannot be read;
-  /// all else is.
+  /// Prints one line on standard error, once per run, that something recorded about it cannot be
+  /// read; the rest of the run is still used.
   void name_unreadable(std::string_view key, const std::string& flaw);
-  std::set<std::string> unreadable_runs;  ///< keys of those that it has named
+  std::set<std::string> unreadable_runs;  ///< keys of the runs that it was called for
 
-  /// The queue of evaluations, once it has been asked for: see queue/queue_file.h.
+  /// The queue of evaluations (queue/queue_file.h); null until it is first needed.
   std::shared_ptr<struct QueueFile> queue;
 };
 
-/// Whether the index of a shared home notes the present mark, and noting one, in a transaction of
-/// the caller. Such an index also lists announcements that it needs no more (table `announcement`).
+/// `is_current` tells whether the index of a shared home notes the home's present mark; `note_mark`
+/// stores a mark in it, within the caller's transaction. An index that notes marks also lists
+/// announcements that it has processed (table `announcement`).
 bool is_current(Connection& connection, const Paths& paths);
 void note_mark(Connection& connection, const std::string& mark);
 
-/// A connection to the index that only reads.
+/// Returns a connection to the index that only reads.
 std::unique_ptr<Connection> open_for_reading(const Paths& paths);
 
-/// The words of a command that something recorded about the run has; none, and a line says so, if
-/// the text cannot be read.
+/// Parses the words of a command that was recorded for the run. If the text cannot be read, prints
+/// a line that names `what`, and returns no words.
 std::vector<std::string> command_of(Database& database, std::int64_t run, std::string_view what,
                                     std::string_view json);
 
-/// Unix time, microseconds.
+/// Returns the Unix time in microseconds.
 std::int64_t now_us();
 
 /// True while a process holds the run's lock.
@@ -104,7 +108,7 @@ bool is_locked(const OpenFile& database, std::string_view key);
 bool is_used(const Database& database, std::string_view key);
 
 /// Wake processes that wait for checkpoints (`checkpoint_bell`), or for any event that a recording
-/// writes to its journal (`journal_bell`). Never fail.
+/// writes to its journal (`journal_bell`). Neither function fails.
 void ring_checkpoint(const Database& database);
 void ring(const Database& database);
 

@@ -1,5 +1,5 @@
-// The layout blob: names, types, shapes and lengths of the items of a checkpoint, and which items
-// share a slab.
+// Encodes and decodes layouts: names, types, shapes and lengths of a checkpoint's items, and which
+// items share a slab.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 
@@ -13,18 +13,18 @@
 namespace flor::store {
 namespace {
 
-/// Stands in place of the number of items: blocks follow, and some of them are slabs.
+/// A value in place of the number of items, which says that blocks follow, some of them slabs.
 constexpr std::uint32_t kWithSlabs = 0xFFFFFFFF;
-/// First byte of a part's name: kSuccessor if the name is the previous one with its last number
-/// increased by one, else one more than the length of the common prefix.
+/// The first byte of the name of a slab's part. kSuccessor: the name is the previous one with its
+/// last number increased by 1. Otherwise it is the length of the common prefix, plus 1.
 constexpr std::uint8_t kSuccessor = 0;
 constexpr std::size_t kSharedMax = 254;
 
-/// Counts the memory of the parts of slabs: a part may take a single byte of the layout, so a
+/// Limits the memory for the parts of slabs. A part may take a single byte of the layout, so a
 /// forged layout could claim more memory than any machine has.
 class PartsRoom {
  public:
-  /// False if the parts need more than any checkpoint does.
+  /// Returns false if the parts need more memory than those of any real checkpoint.
   bool take(const Item& part) {
     taken_ += sizeof(Item) + part.name.size() + part.sizes.size() * sizeof(std::int64_t);
     return taken_ <= kMax;
@@ -55,7 +55,7 @@ bool are_alike(const Item& one, const Item& other) {
   return one.type == other.type && one.bytes == other.bytes && one.sizes == other.sizes;
 }
 
-/// Appends pieces to a layout.
+/// Appends values to an encoded layout.
 class LayoutEncoder {
  public:
   void number(std::size_t number) { append(bytes_, static_cast<std::uint32_t>(number)); }
@@ -109,7 +109,7 @@ class LayoutEncoder {
   PartsRoom room_;
 };
 
-/// Takes pieces from the front of a layout, and never reads past its end.
+/// Reads values from the front of an encoded layout, and never beyond its end.
 class LayoutDecoder {
  public:
   explicit LayoutDecoder(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -199,7 +199,7 @@ ElementType common_type(std::span<const Item> items) {
 }
 
 std::string Layout::title(const Block& block) const {
-  // Names of Flor's own items mean nothing to users.
+  // The names of items that Flor adds mean nothing to users.
   const std::string_view name = items[block.first].name;
   const bool own = name.starts_with('@') || name.starts_with('.');
   const std::string first =

@@ -28,7 +28,8 @@ std::int64_t pragma(Connection& connection, const char* sql) {
   return query->step() ? query->integer(0) : 0;
 }
 
-/// Retries: SQLite does not wait to change the journal mode, and 16 processes may try it at once.
+/// Retries, because SQLite does not wait for locks when it changes the journal mode, and many
+/// processes may change it at once.
 void set_journal_mode(Connection& connection, const char* mode) {
   const std::string sql = fmt::format("PRAGMA journal_mode={}", mode);
   constexpr int kTries = 3000;
@@ -41,7 +42,8 @@ void set_journal_mode(Connection& connection, const char* mode) {
   }
 }
 
-/// The index of a shared home lies where the home does not.
+/// True if a write-ahead log works for `file`. The index of a shared home is on another file
+/// system.
 bool log_works(Filesystem& files, const Paths& paths, const fs::path& file) {
   const fs::path directory = file.parent_path();
   if (!paths.shared || directory == paths.home) return shared_memory_works(files, paths.home);
@@ -81,8 +83,8 @@ bool is_empty(Connection& connection) {
 
 void create_schema(Connection& connection, const DatabaseForm& form) {
   Transaction transaction(connection);
-  if (!is_empty(connection)) return;  // another process was faster
-  // All tables in one transaction: a database that lacks some counts as damaged.
+  if (!is_empty(connection)) return;  // another process has created the tables meanwhile
+  // All tables are created in one transaction: a database with only some of them counts as damaged.
   connection.execute(form.schema);
   for (const LaterTable& table : form.later) {
     connection.execute((create_statement(table) + table.indexes).c_str());
@@ -99,8 +101,8 @@ void create_schema(Connection& connection, const DatabaseForm& form) {
       paths.home.string()));
 }
 
-/// In a directory that cannot be written, SQLite reads a database only as immutable, which is right
-/// only if no write-ahead log lies beside it.
+/// In a directory that cannot be written, SQLite can read a database only as immutable. That is
+/// safe only if there is no write-ahead log beside it.
 Connection::Mode connection_mode(const Paths& paths, const fs::path& file, OpenMode mode) {
   if (mode == OpenMode::create) return Connection::Mode::create;
   std::error_code error;
@@ -124,8 +126,8 @@ Connection::Mode connection_mode(const Paths& paths, const fs::path& file, OpenM
   }
 }
 
-/// Creates an empty file, which SQLite accepts as a database: SQLite itself would take the mode of
-/// the file and its logs from the umask.
+/// Creates an empty file with the right mode, which SQLite accepts as a new database. If SQLite
+/// created it, the umask would determine the modes of the file and its logs.
 Connection::Mode prepare(const Paths& paths, const fs::path& file, OpenMode mode) {
   if (mode == OpenMode::create) {
     const int made = open_in_home(file, O_RDWR | O_CREAT);
@@ -139,7 +141,7 @@ Naming naming_of(const DatabaseForm& form, const fs::path& file) {
           "run the command again, which makes it anew"};
 }
 
-/// Device and inode.
+/// Returns device and inode.
 std::pair<std::uint64_t, std::uint64_t> identity_of(const fs::path& file) {
   struct stat found {};
   if (::stat(file.c_str(), &found) != 0) return {};
@@ -161,8 +163,8 @@ OpenFile::OpenFile(Paths store_paths, const fs::path& file, const DatabaseForm& 
       files(filesystem),
       mode(open_mode),
       connection(file, prepare(paths, file, open_mode), naming_of(form, file)) {
-  // `Kept::here` sets synchronous=EXTRA: without it a removed rollback journal may reappear after
-  // a power loss.
+  // `Kept::here` sets synchronous=EXTRA. Without it a deleted rollback journal may reappear after a
+  // power loss.
   if (mode != OpenMode::read_only) {
     connection.let_transactions_choose(false);
     connection.choose(Kept::here);
@@ -183,7 +185,7 @@ OpenFile::OpenFile(Paths store_paths, const fs::path& file, const DatabaseForm& 
   connection.execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY");
   add_later_tables(connection, mode, form.later);
   file_ = identity_of(file);
-  // A change that is kept only in the replaced file would be lost with it.
+  // A change that only the database has would be lost in a replaced file.
   connection.before_lasting([this] { require_current(); });
 }
 
@@ -212,7 +214,7 @@ void add_later_tables(Connection& connection, OpenMode mode, std::span<const Lat
       sql += create_statement(table) + table.indexes;
       continue;
     }
-    // A table in memory cannot have foreign keys to the others.
+    // A table in memory cannot have foreign keys to tables in the file.
     std::string columns = table.columns;
     for (std::size_t at; (at = columns.find(" REFERENCES")) != columns.npos;) {
       columns.erase(at, columns.find_first_of(",\n", at) - at);
@@ -241,7 +243,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
   std::error_code error;
   if (fs::exists(damage_mark(file), error)) return FileState::damaged;
   if (!fs::exists(file, error) || fs::file_size(file, error) == 0) {
-    // A database made a moment ago may exist only in its log.
+    // The content of a database created a moment ago may be only in its log.
     const fs::path log = file.string() + "-wal";
     const bool has_log = fs::exists(log, error) && fs::file_size(log, error) > 0;
     return has_log ? FileState::sound : FileState::missing;
@@ -251,7 +253,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
     const bool ours = pragma(connection, "PRAGMA application_id") == form.application;
     const std::int64_t version = pragma(connection, "PRAGMA user_version");
     if (version == 0 && !ours) {
-      // The database of another program, or an empty one.
+      // The file belongs to another program, or is an empty database.
       return is_empty(connection) ? FileState::missing : FileState::sound;
     }
     if (version > 0 && version < kFormat) return FileState::older;
@@ -259,7 +261,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
   } catch (const Damaged&) {
     return FileState::damaged;
   } catch (const Error&) {
-    // Busy or unreadable: opening it will say why.
+    // The file is busy or unreadable; opening it will report why.
   }
   return FileState::sound;
 }

@@ -1,4 +1,4 @@
-// An open SQLite file of a home: catalogs and queues are created, checked and set up alike.
+// An open SQLite file of a home. Catalogs and queues are created, checked and configured here.
 #pragma once
 
 #include "database/schema.h"
@@ -20,7 +20,7 @@ namespace flor::store {
 struct OpenFile {
   OpenFile(Paths store_paths, const std::filesystem::path& file, const DatabaseForm& form,
            OpenMode open_mode, Filesystem& filesystem);
-  /// In memory: for callers that only read, if there is no sound file.
+  /// Opens an empty database in memory instead, for reading when there is no sound file.
   OpenFile(Paths store_paths, const DatabaseForm& form, Filesystem& filesystem);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
@@ -28,41 +28,42 @@ struct OpenFile {
   Paths paths;
   Filesystem& files;
   const OpenMode mode;
-  /// Guards everything below. Recursive for one case: an uncaught exception of the catalog ends the
-  /// process where it was thrown, and the end of the run is entered from there.
+  /// Guards everything below. Recursive because an uncaught exception of the catalog may end the
+  /// process at the point where it is thrown; the handler then records the end of the run while the
+  /// mutex is held.
   mutable std::recursive_mutex mutex;
   mutable Connection connection;
-  /// True if the file has a write-ahead log, which no power loss damages.
+  /// True if the database has a write-ahead log, so that a power loss cannot damage it.
   bool has_log = false;
-  /// True if the file was rebuilt since it was opened: this process still has the old one, which no
-  /// other process reads.
+  /// True if the file was rebuilt after it was opened: this process still uses the old one, which
+  /// no other process reads.
   bool is_replaced() const;
-  /// Throws Error if it was replaced.
+  /// Throws Error if the file `is_replaced`.
   void require_current() const;
 
  private:
-  std::pair<std::uint64_t, std::uint64_t> file_;  ///< device and inode
+  std::pair<std::uint64_t, std::uint64_t> file_;  ///< device and inode when it was opened
 };
 
-/// A connection that only reads, for work that would occupy the store's own for long.
+/// Returns a connection that only reads, for long work that would block the store's own connection.
 std::unique_ptr<Connection> open_for_reading(const Paths& paths, const std::filesystem::path& file);
 
-/// True if the database has the table. On a connection of `open_for_reading`, later tables may be
-/// missing.
+/// True if the database has the table. A connection of `open_for_reading` may lack later tables.
 bool has_table(Connection& connection, const char* name);
 
-/// Makes the later tables that are missing: empty ones in memory if the connection may not write.
+/// Creates those later tables that are missing; as empty tables in memory if the connection may not
+/// write.
 void add_later_tables(Connection& connection, OpenMode mode, std::span<const LaterTable> tables);
 
 enum class FileState { sound, missing, damaged, older };
-/// Judges the file alone: its header, and whether SQLite has found it damaged since it was made. If
-/// it cannot be used for another reason, which opening it will report, it counts as sound.
+/// Judges the file by its header and by whether SQLite has found it damaged (damage_mark). A file
+/// that cannot be used for another reason counts as sound; opening it reports the reason.
 FileState look_at(const std::filesystem::path& file, const DatabaseForm& form);
-/// "missing", "damaged", "of an older form".
+/// Returns "missing", "damaged" or "of an older form".
 const char* name_of(FileState state);
 
-/// A database that is made beside the one it will replace. Its files, and those left by a process
-/// that was killed while making one, are removed with this object.
+/// A database that is built next to the one that it will replace. The destructor removes its files,
+/// also those left by a killed process.
 class DatabaseInTheMaking {
  public:
   explicit DatabaseInTheMaking(std::filesystem::path file);
@@ -70,18 +71,18 @@ class DatabaseInTheMaking {
   DatabaseInTheMaking(const DatabaseInTheMaking&) = delete;
   DatabaseInTheMaking& operator=(const DatabaseInTheMaking&) = delete;
 
-  /// Renames the database, closed and complete without its log, to `file`; the present one becomes
+  /// Renames the finished database, which must be closed, to `file`; the present one becomes
   /// FILE.old.
   void replace(const std::filesystem::path& file, Filesystem& filesystem);
 
  private:
   std::filesystem::path file_;
 };
-/// The last step of making a database: empties its log and removes it.
+/// The last step of building a database: empties its write-ahead log and removes it.
 void settle(Connection& connection);
 
-/// Prepares for renaming another database to `file`: keeps the present one as FILE.old, and removes
-/// its logs, which fit no other database.
+/// Keeps the present database as FILE.old before another one is renamed to `file`, and removes its
+/// logs, which would not fit the new one.
 void put_database_aside(const std::filesystem::path& file);
 
 }  // namespace flor::store

@@ -12,10 +12,10 @@
 namespace flor::store {
 namespace {
 
-/// With less free space than this, the reserve itself might fill the disk.
+/// Required free space. With less, the reserve itself might fill the disk.
 constexpr std::uint64_t kRoomBytes = 2 * kReserveBytes;
 
-/// Content that no file system can compress.
+/// Returns content that no file system can compress, so that it really occupies the space.
 std::vector<std::uint64_t> noise() {
   std::vector<std::uint64_t> words(kReserveBytes / sizeof(std::uint64_t));
   std::mt19937_64 random(1);
@@ -36,7 +36,7 @@ void make_reserve(const Paths& paths, Filesystem& files) noexcept {
     const std::vector<std::uint64_t> words = noise();
     File file(files, paths.reserve(), O_WRONLY | O_CREAT, kInHome);
     file.write_at(std::as_bytes(std::span(words)), 0);
-  } catch (const std::exception&) {  // a partial reserve is better than none
+  } catch (const std::exception&) {  // a partly written reserve is better than none
   }
 }
 

@@ -11,19 +11,20 @@
 
 namespace flor::store {
 
-/// Enough for some hundred pages of the write-ahead log and its index.
+/// Enough for a few hundred pages of the write-ahead log and its index.
 inline constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 
-/// Makes the reserve if it is missing or of another size, and twice its size is free. Never fails.
+/// Makes the reserve file if it is missing or has another size, and twice its size is free. Never
+/// fails.
 void make_reserve(const Paths& paths, Filesystem& files) noexcept;
-/// Removes the reserve. False if there was none.
+/// Removes the reserve file. Returns false if there was none.
 bool give_up_reserve(const Paths& paths, Filesystem& files) noexcept;
 
-/// Reports that a command that frees space has no space to work in.
+/// Throws an Error that says that a command that frees space has no space to work in.
 [[noreturn]] void throw_disk_is_full(const Paths& paths);
 
-/// Calls `body`, which must be repeatable; if the disk is full, gives up the reserve and calls it
-/// again. Renews the reserve if it can.
+/// Calls `body`. If the disk is full, deletes the reserve file and calls `body` again, so it must
+/// be repeatable. Afterwards makes the reserve file again if possible.
 template <typename Body>
 auto with_reserve(Database& database, const Body& body) {
   struct Renewal {

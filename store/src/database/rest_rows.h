@@ -1,4 +1,4 @@
-// The rows about the gaps of a run: epochs that it lacks.
+// The catalog's rows about the gaps of a run: epochs whose checkpoints or values are missing.
 #pragma once
 
 #include "database/database.h"
@@ -10,9 +10,10 @@
 
 namespace flor::store {
 
-// Call these within a transaction.
+// To be called within a transaction.
 
-/// Removes the gaps after the point, because those epochs will be recorded again.
+/// Deletes the gaps after the point where a run is resumed, because those epochs are recorded
+/// again.
 void forget_gaps_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
 }  // namespace flor::store

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Arguments may hold any bytes; those that are not UTF-8 become U+FFFD.
+/// Bytes that are not UTF-8 (arguments may contain any) become U+FFFD.
 std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -2,8 +2,8 @@
 
 namespace flor::store {
 
-// AUTOINCREMENT where the id of a removed row must never be used again: lock files and values refer
-// to runs, and the blobs in `checkpoint` and running writers refer to chunks.
+// AUTOINCREMENT is used where the id of a removed row must never be reused: lock files and values
+// refer to runs, and the blobs in `checkpoint` and running writers refer to chunks.
 const char* const kSchema = R"sql(
 CREATE TABLE experiment (
   id INTEGER PRIMARY KEY,
@@ -200,8 +200,8 @@ CREATE TABLE repository (
 
 namespace {
 
-// Evaluations: the queue has those that wait and those that ended, the index only those that
-// ended.
+// Tables of evaluations: in the queue they have waiting and finished ones, in the index only
+// finished ones.
 constexpr LaterTable kEvaluator{"evaluator", R"sql(
   id INTEGER PRIMARY KEY,
   spec TEXT NOT NULL,
@@ -239,7 +239,7 @@ constexpr LaterTable kJobResult{"job_result", R"sql(
   json TEXT NOT NULL
 )sql",
                                 "STRICT"};
-/// The positions up to which the logs of evaluations are entered.
+/// How far the logs of evaluations were entered.
 constexpr LaterTable kEvaluationLog{"evaluation_log", R"sql(
   name TEXT PRIMARY KEY,
   bytes INTEGER NOT NULL,
@@ -326,7 +326,7 @@ constexpr LaterTable kTables[] = {
   remark TEXT NOT NULL
 )sql",
      "STRICT"},
-    // Runs that came from elsewhere: a run without a row was recorded here.
+    // Runs that came from elsewhere. A run without a row was recorded here.
     {"origin", R"sql(
   run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
   kind INTEGER NOT NULL,
@@ -334,7 +334,7 @@ constexpr LaterTable kTables[] = {
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // The positions up to which the journals of runs are entered.
+    // How far the journals of runs were entered.
     {"journal", R"sql(
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   writer INTEGER NOT NULL,
@@ -348,7 +348,7 @@ constexpr LaterTable kTables[] = {
      R"sql(
 CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
 )sql"},
-    // The keys of replays in journals, unique in a run.
+    // The keys by which journals name replays; unique in a run.
     {"replay_key", R"sql(
   replay INTEGER PRIMARY KEY REFERENCES replay ON DELETE CASCADE,
   key TEXT NOT NULL
@@ -390,7 +390,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Values that are numbers, many to a row: see database/values/series_blocks.h.
+    // Values that are numbers, many in one row (database/values/series_blocks.h).
     {"block", R"sql(
   id INTEGER PRIMARY KEY,
   series INTEGER NOT NULL REFERENCES series ON DELETE CASCADE,
@@ -403,7 +403,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   UNIQUE (series, first_epoch, first_step)
 )sql",
      "STRICT",
-     // This older view knew rows only, not blocks.
+     // This old view does not include values in blocks.
      "DROP VIEW IF EXISTS logged;"},
     // Replays that were fetched into a run recorded here.
     {"fetched_replay", R"sql(
@@ -412,7 +412,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   since_us INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // The verdicts that fetched replays claim; `answer` has those that this store believes.
+    // The verdicts that fetched replays claim. `answer` has those that this store trusts.
     {"claimed_answer", R"sql(
   replay INTEGER NOT NULL REFERENCES replay ON DELETE CASCADE,
   epoch INTEGER NOT NULL,
@@ -420,7 +420,7 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   PRIMARY KEY (replay, epoch)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // A series of values that were set apart, and the name under which they were logged.
+    // Series of values that were set apart, and the name under which they were logged.
     {"apart", R"sql(
   series INTEGER PRIMARY KEY REFERENCES series ON DELETE CASCADE,
   of TEXT NOT NULL,
@@ -428,8 +428,8 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
   why INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // A row of `checkpoint` that was deleted. Refers to no layout: versions that do not know this
-    // table remove layouts that only it needs.
+    // Deleted rows of `checkpoint`. `layout` is no foreign key, because old versions, which do not
+    // know this table, remove layouts that only it uses.
     {"discarded", R"sql(
   id INTEGER PRIMARY KEY,
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
@@ -451,15 +451,15 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
      R"sql(
 CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iteration);
 )sql"},
-    // Logged objects that were not fetched with their run, and where they are.
+    // Logged objects that were not fetched with their run, and the place where they are.
     {"absent_object", R"sql(
   digest BLOB PRIMARY KEY,
   place TEXT NOT NULL
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Chunks whose records came from elsewhere: their digest is right, but a digest does not resist
-    // an attacker who chooses the bytes. A recording that has the same digest stores its own.
-    // Refers to no chunk: `repair` gives a row a new place by writing it anew.
+    // Chunks whose records came from elsewhere. Their digest is right, but an attacker may have
+    // chosen the bytes to match it, so a recording that has the same digest stores its own record.
+    // `chunk` is no foreign key, because `repair` moves a chunk by deleting and inserting its row.
     {"foreign_chunk", R"sql(
   chunk INTEGER PRIMARY KEY
 )sql",
@@ -496,7 +496,7 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   PRIMARY KEY (run, number, name)
 )sql",
      "STRICT, WITHOUT ROWID"},
-    // Runs whose record before that iteration is a copy of another run's.
+    // Forked runs: their record before that iteration is a copy of another run's.
     {"fork", R"sql(
   run INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE,
   parent TEXT NOT NULL,
@@ -506,7 +506,7 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
   exact INTEGER NOT NULL
 )sql",
      "STRICT"},
-    // Words of users about runs. Those about a group are at the run that leads it.
+    // Labels that users gave to runs. Those of a group are at the run of rank 0.
     {"label", R"sql(
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   kind INTEGER NOT NULL,
@@ -550,7 +550,7 @@ CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
     kEvaluator,
     kJob,
     kJobResult,
-    // Results that came with a fetched run, by its key: they say nothing about another run with
+    // Results that came with a fetched run, by the run's key. They do not count for other runs with
     // the same content.
     {"fetched_result", R"sql(
   job INTEGER NOT NULL REFERENCES job ON DELETE CASCADE,
@@ -561,7 +561,7 @@ CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
     kEvaluationLog,
 };
 
-/// Indexes for `runs_that_may_meet`. Catalogs of single runs lack them.
+/// Indexes for `runs_that_may_meet`. Catalogs of single runs do not have them.
 constexpr const char* kSearched = R"sql(
 CREATE INDEX IF NOT EXISTS metric_by_value ON metric (name, last, minimum, maximum, run);
 CREATE INDEX IF NOT EXISTS argument_by_number ON argument (name, CAST(value AS REAL));

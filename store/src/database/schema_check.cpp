@@ -1,4 +1,4 @@
-// Checks that the schema of a database is that of a catalog, by the text of each table and index.
+// Compares the schema of a database with that of a catalog, by the SQL of each table and index.
 #include "database/schema.h"
 #include "database/sqlite.h"
 
@@ -10,10 +10,10 @@
 namespace flor::store {
 namespace {
 
-/// "table chunk" or "index chunk_by_pack": the table that it belongs to, and its SQL.
+/// Keyed by "table chunk" or "index chunk_by_pack": the table that it belongs to, and its SQL.
 using Schema = std::map<std::string, std::pair<std::string, std::string>>;
 
-/// Reads at most `most` rows of `sqlite_schema`. `views`: include views.
+/// Reads at most `most` entries of `sqlite_schema`. `views`: include views.
 Schema read_schema(Connection& connection, std::size_t most, bool views) {
   Schema schema;
   const auto rows = connection("SELECT type, name, tbl_name, sql FROM sqlite_schema");

@@ -11,7 +11,7 @@
 namespace flor::store {
 namespace {
 
-/// SQLite's limit, less the suffixes of its other files.
+/// SQLite's limit minus the suffixes of its other files, such as "-journal".
 constexpr std::size_t kLongest = 512 - 16;
 constexpr std::string_view kDescriptors = "/proc/self/fd/";
 
@@ -20,7 +20,7 @@ constexpr std::string_view kDescriptors = "/proc/self/fd/";
 ShortPath::ShortPath(const std::filesystem::path& file) : text_(file.string()) {
   if (std::filesystem::absolute(file).native().size() <= kLongest) return;
   directory_ = ::open(file.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (directory_ < 0) return;  // SQLite will report why
+  if (directory_ < 0) return;  // SQLite will report the reason
   text_ = fmt::format("{}{}/{}", kDescriptors, directory_, file.filename().string());
 }
 

@@ -8,8 +8,8 @@ struct sqlite3_vfs;
 
 namespace flor::store {
 
-/// A name that SQLite accepts, which takes at most 512 bytes: a longer path is replaced by a short
-/// one through the open directory. Valid as long as the object lives.
+/// A file name that SQLite accepts. Its limit is 512 bytes, so a longer path is replaced by a short
+/// one that goes through the opened directory. Valid as long as this object exists.
 class ShortPath {
  public:
   explicit ShortPath(const std::filesystem::path& file);
@@ -24,8 +24,8 @@ class ShortPath {
   std::string text_;
 };
 
-/// SQLite's xFullPathname, except that names of ShortPath stay as they are: SQLite would make them
-/// long again.
+/// SQLite's xFullPathname, except that it leaves names of ShortPath unchanged: SQLite would expand
+/// them to the long path.
 int full_name_of_short_path(sqlite3_vfs*, const char* name, int size, char* out);
 
 }  // namespace flor::store

@@ -27,20 +27,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Time for which other processes may keep a lock, unless a caller sets another.
+/// How long a statement waits for locks of other processes, unless a caller sets another time.
 constexpr milliseconds kPatience{30'000};
 
-/// Time that this thread's present statement may still sleep while it waits for a lock. SQLite asks
-/// a busy handler for some locks and retries others by itself, up to 10 s: both sleep here.
+/// How long the current statement of this thread may still sleep while it waits for a lock. SQLite
+/// calls a busy handler for some locks and retries others itself for up to 10 s; both sleep through
+/// `sleep_with_patience`, which reduces this time.
 struct LockWait {
   milliseconds patience = kPatience;
   std::chrono::microseconds left = kPatience;
-  const std::filesystem::path* home = nullptr;  ///< null once locks there have been tested
+  const std::filesystem::path* home = nullptr;  ///< its locks are still to be tested; null: done
 };
 thread_local LockWait lock_wait;
 
-/// A copy of the path that is never freed: a thread may still wait with the path of a connection
-/// that is gone.
+/// Returns a copy of the path that is never freed, because a thread may still wait with the path of
+/// a connection that was closed.
 const std::filesystem::path* lasting(const std::filesystem::path& path) {
   static std::mutex mutex;
   static auto& paths = *new std::set<std::filesystem::path>;
@@ -48,8 +49,8 @@ const std::filesystem::path* lasting(const std::filesystem::path& path) {
   return &*paths.insert(path).first;
 }
 
-/// Sleeps no longer than the patience allows, or than `lock_outage` if the file system refuses
-/// locks: SQLite takes such a refusal for a lock that another process holds.
+/// Sleeps at most as long as the patience allows, and at most `lock_outage` if the file system
+/// refuses locks: SQLite takes such a refusal for a lock held by another process.
 int sleep_with_patience(sqlite3_vfs*, int microseconds) {
   if (lock_wait.home && lock_wait.patience - lock_wait.left >= lock_outage) {
     if (!why_locks_fail(*lock_wait.home).empty()) lock_wait.left = {};
@@ -80,8 +81,8 @@ int sleep_with_patience(sqlite3_vfs*, int microseconds) {
                   name, std::chrono::duration<double>(lock_wait.patience).count()));
 }
 
-/// The system error that caused an error of writing; 0 if unknown. SQLite does not tell: the error
-/// that it remembers is often that of a later call.
+/// Returns the errno behind a writing error of SQLite; 0 if unknown. SQLite's own record is not
+/// used, because it often holds the error of a later call.
 int system_code(int code, const std::filesystem::path& path) {
   const int kind = code & 0xFF;
   if (code == SQLITE_IOERR_SHMSIZE || kind == SQLITE_FULL) return ENOSPC;
@@ -113,7 +114,8 @@ bool is_error_of_locks(int code) {
                     error);
 }
 
-/// SQLite executes so many instructions, in less than a millisecond, before the clock is read.
+/// SQLite executes this number of instructions, in less than a millisecond, between two checks of
+/// the clock.
 constexpr int kOperationsBetweenLooks = 10'000;
 
 [[noreturn]] void throw_sqlite(sqlite3* database, int code, const Naming& naming) {
@@ -214,7 +216,7 @@ Query::~Query() {
 void Query::bind(int index, std::int64_t value) { sqlite3_bind_int64(statement_, index, value); }
 void Query::bind(int index, double value) { sqlite3_bind_double(statement_, index, value); }
 void Query::bind(int index, std::string_view text) {
-  // A null pointer would bind NULL instead of an empty text.
+  // A null pointer would be bound as NULL instead of an empty text.
   const char* data = text.data() ? text.data() : "";
   sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
@@ -286,7 +288,7 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
       std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
     throw Error(fmt::format("{} is no regular file: move it away", naming_.name));
   }
-  // The mutex of Database serializes the calls, so SQLite need not do it again.
+  // The mutex of Database already serializes calls, so SQLite need not.
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   std::string name = short_path_.text();
   switch (mode) {
@@ -429,8 +431,8 @@ void Connection::add_module(const char* name, const sqlite3_module& module, void
 
 std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_); }
 void Connection::roll_back() noexcept {
-  // A failed statement may have rolled back by itself. If this fails, the connection is unusable,
-  // and its next statement will fail too.
+  // A failed statement may have rolled back already. If the rollback fails, the connection is
+  // unusable, and its next statement fails as well.
   if (in_transaction()) sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
   if (rolled_back_) rolled_back_();
 }
@@ -439,7 +441,8 @@ bool Connection::in_transaction() const { return sqlite3_get_autocommit(database
 
 namespace {
 
-/// Rolls back a transaction inside which an exception is ending the process: see Database::mutex.
+/// Rolls back a transaction that an uncaught exception has left open while it ends the process: see
+/// OpenFile::mutex.
 void give_up_unfinished(Connection& connection) {
   if (connection.in_transaction()) connection.roll_back();
 }
@@ -470,7 +473,7 @@ ReadTransaction::~ReadTransaction() {
   try {
     if (connection_.in_transaction()) connection_.execute("COMMIT");
   } catch (const Error&) {
-    // Nothing was written.
+    // Nothing was written, so nothing needs to be undone.
   }
 }
 

@@ -1,5 +1,5 @@
-// SQLite in three small classes: a connection that caches its statements, a statement in use, and a
-// write transaction. Errors become flor::Error, Busy or Damaged with the catalog's path in them.
+// SQLite in three small classes: a connection that caches prepared statements, a statement in use,
+// and a write transaction. SQLite's errors become Error, Busy or Damaged, with the catalog's path.
 #pragma once
 
 #include "database/short_path.h"
@@ -30,30 +30,32 @@ namespace flor::store {
 
 using Bytes = std::span<const std::byte>;
 
-/// The name of a database in messages, and the remedy for the user if it is damaged.
+/// What messages call a database, and the remedy that they suggest if it is damaged.
 struct Naming {
   std::string name;                 ///< "the catalog /home/ann/.flor/catalog.db"
   std::string remedy;               ///< "run `flor fsck`"
   std::filesystem::path file = {};  ///< set when the database is opened
 };
 
-/// "catalog.damaged" for "catalog.db": exists if SQLite has found the database damaged.
+/// Returns the path of the file that exists if SQLite has found the database damaged:
+/// "catalog.damaged" for "catalog.db".
 std::filesystem::path damage_mark(std::filesystem::path file);
-/// Makes the next command rebuild the database. Never fails.
+/// Creates that file, so that the next command rebuilds the database. Never fails.
 void remember_damage(const std::filesystem::path& file) noexcept;
 
-/// The name, for sqlite3_open_v2, of SQLite's own access to files with two changes: its sleep knows
-/// how long a statement may wait, and it accepts the names of ShortPath.
+/// Returns the name of Flor's SQLite VFS, for sqlite3_open_v2. It is SQLite's default with two
+/// changes: its sleep respects how long a statement may wait, and it accepts the names of
+/// ShortPath.
 const char* own_vfs();
 
-/// Ends a step of a statement that exceeds the limit.
+/// A time limit for each step of a statement; a step that exceeds it is ended.
 struct StepBudget {
   std::chrono::milliseconds limit;
   std::optional<std::chrono::steady_clock::time_point>
-      end;  ///< of the present step, once that has run for a moment
+      end;  ///< end of the current step; set once it has run for a moment
   int running = 0;
 
-  /// Lives while a statement takes a step. Steps within a step share its time.
+  /// Exists while a statement takes a step. A step within another one shares its time.
   class Step {
    public:
     explicit Step(StepBudget* budget) : budget_(budget) {
@@ -70,7 +72,7 @@ struct StepBudget {
   };
 };
 
-/// A statement that a connection keeps prepared. Only one Query has it at a time.
+/// A prepared statement that a connection caches. Only one Query uses it at a time.
 struct Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const;
@@ -79,9 +81,9 @@ struct Statement {
   bool taken = false;
 };
 
-/// A statement that is being executed. The destructor resets and returns it, so that no read lock
-/// stays; the connection must still exist.
-/// Text and blobs are bound without a copy: they must outlive the execution.
+/// A statement that is being executed. The destructor resets it, which releases read locks, and
+/// returns it to the connection, which must still exist. Bound texts and blobs are not copied and
+/// must outlive the execution.
 class Query {
  public:
   Query(sqlite3* database, Statement& statement, const Naming& naming, StepBudget* budget);
@@ -110,8 +112,8 @@ class Query {
     (bind(++index, values), ...);
   }
 
-  bool step();  ///< true if there is a row
-  void run();   ///< for statements without rows; makes it ready to be run again
+  bool step();  ///< true if a row was read
+  void run();   ///< for statements without rows; can be called repeatedly
   /// Number of rows that the last `run` inserted, changed or deleted.
   std::int64_t changes() const;
 
@@ -132,16 +134,16 @@ class Query {
   StepBudget* budget_;  ///< null: no limit
 };
 
-/// Thrown when a row contradicts existing ones.
+/// Thrown when a constraint of the database rejects a row.
 class StatementRefused : public Error {
  public:
   using Error::Error;
 };
 
-/// The places that keep what a transaction writes.
+/// Where the changes of a transaction are kept.
 enum class Kept {
-  here,      ///< only in the database: it is on disk when `commit` returns
-  journals,  ///< in journals on disk, too: a power loss may remove it from the database
+  here,      ///< only in the database: on disk when `commit` returns
+  journals,  ///< also in journals on disk: a power loss may remove it from the database
 };
 
 class Connection {
@@ -153,12 +155,13 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Treats the database as made by an attacker from now on: no view, trigger or function in its
-  /// schema is executed, and a step of a statement that takes longer than `limit` throws Damaged.
+  /// From this call on, treats the database as possibly made by an attacker: no view, trigger or
+  /// function in its schema is executed, and a step of a statement that takes longer than `limit`
+  /// throws Damaged.
   void distrust(std::chrono::milliseconds limit);
 
-  /// Binds the values to ?1, ?2, ... of a statement. Queries of the same text that do not live at
-  /// the same time share one prepared statement.
+  /// Prepares a statement and binds the values to ?1, ?2, ... Queries with the same text share a
+  /// prepared statement unless they exist at the same time.
   template <typename... Values>
   std::unique_ptr<Query> operator()(std::string_view sql, const Values&... values) {
     auto query = prepare(sql);
@@ -166,33 +169,35 @@ class Connection {
     return query;
   }
   std::unique_ptr<Query> prepare(std::string_view sql);
-  /// Runs statements that are used once.
+  /// Runs statements that are used only once.
   void execute(const char* sql);
-  /// The same, but returns false where `execute` throws Busy: another process is in the way.
+  /// Runs statements like `execute`, but returns false instead of throwing Busy.
   bool try_execute(const char* sql);
-  /// Lets each transaction choose from now on whether it is on disk when its commit returns.
-  /// `has_log`: the database has a write-ahead log; without one, all must be on disk, because a
-  /// power loss would damage the database.
+  /// From this call on, each transaction chooses whether it is on disk when its commit returns.
+  /// `has_log`: the database has a write-ahead log. Without one every transaction is put on disk,
+  /// because a power loss would damage the database.
   void let_transactions_choose(bool has_log) {
     choosing_ = true;
     has_log_ = has_log;
   }
-  /// Sets a check that runs before each transaction with `Kept::here`; it may throw.
+  /// Sets a check that runs before each transaction with `Kept::here`; it may throw to prevent it.
   void before_lasting(std::function<void()> check) { before_lasting_ = std::move(check); }
   void choose(Kept kept);
-  /// Sets how long a statement waits for the locks of other processes before it throws Busy.
+  /// Sets how long a statement waits for locks of other processes before it throws Busy.
   void set_patience(std::chrono::milliseconds patience);
   std::chrono::milliseconds patience() const { return patience_; }
-  /// Sets a function that is called after each rollback, to forget what was remembered from it.
+  /// Sets a function that is called after each rollback, to discard what was cached from the
+  /// transaction.
   void on_roll_back(std::function<void()> forget) { rolled_back_ = std::move(forget); }
   void roll_back() noexcept;
-  /// Copies the write-ahead log into the database and empties it, as far as other processes allow
-  /// that without waiting. Never fails.
+  /// Copies the write-ahead log into the database and empties it, unless other processes prevent
+  /// that at the moment. Never fails.
   void truncate_log() noexcept;
-  /// Lets statements read a table that the module provides; `context` is its first argument.
+  /// Registers a module whose table statements can read; `context` is passed to the module.
   void add_module(const char* name, const sqlite3_module& module, void* context);
   std::int64_t last_id() const;
-  /// The database in the form of a file, and the reverse, for a database in memory.
+  /// Returns a database as the content of a file; `load` fills a database in memory from such
+  /// content.
   std::vector<std::byte> serialize();
   void load(Bytes file);
   const std::filesystem::path& path() const { return path_; }
@@ -201,19 +206,19 @@ class Connection {
 
  private:
   [[noreturn]] void fail(int code) const;
-  /// Begins a statement, which may wait for locks as long as the patience allows.
+  /// Called when a statement begins: it may wait for locks until the patience has passed.
   void expect_locks() const;
 
   std::filesystem::path path_;
   Naming naming_;
   std::unique_ptr<StepBudget> budget_;
   ShortPath short_path_;
-  const std::filesystem::path* home_;  ///< its directory
+  const std::filesystem::path* home_;  ///< directory of the database
   sqlite3* database_ = nullptr;
   std::chrono::milliseconds patience_{};
   bool choosing_ = false, has_log_ = false;
   std::function<void()> before_lasting_;
-  std::optional<bool> durable_;  ///< choice of the present or last transaction
+  std::optional<bool> durable_;  ///< whether the current or last transaction must be on disk
   std::function<void()> rolled_back_;
   struct HashText {
     using is_transparent = void;
@@ -221,11 +226,12 @@ class Connection {
       return std::hash<std::string_view>()(text);
     }
   };
-  /// Statements by text: as many of one text as there were queries of it at the same time.
+  /// Cached statements by text. A text has as many entries as it had queries at the same time.
   std::unordered_multimap<std::string, Statement, HashText, std::equal_to<>> statements_;
 };
 
-/// BEGIN IMMEDIATE ... COMMIT. Rolls back without `commit`.
+/// A write transaction: BEGIN IMMEDIATE ... COMMIT. The destructor rolls back unless `commit` was
+/// called.
 class Transaction {
  public:
   explicit Transaction(Connection& connection, Kept kept = Kept::here);
@@ -239,7 +245,7 @@ class Transaction {
   bool committed_ = false;
 };
 
-/// BEGIN ... COMMIT for several reads of one state.
+/// A transaction for several reads of one state of the database: BEGIN ... COMMIT.
 class ReadTransaction {
  public:
   explicit ReadTransaction(Connection& connection);

@@ -1,4 +1,4 @@
-// Members of a Store. Private: the seam at which tests put another file system below it.
+// The members of a Store. Private; tests use it to put another file system below the store.
 #pragma once
 
 #include "database/database.h"
@@ -13,7 +13,7 @@ namespace flor::store {
 class IndexElsewhere;
 
 struct Store::Impl {
-  /// `no_place`: see require_index.
+  /// `no_place`: why there is no place for the index; see require_index.
   Impl(const Paths& home, OpenMode mode, Filesystem& filesystem, const std::string& no_place);
   ~Impl();
 
@@ -21,7 +21,7 @@ struct Store::Impl {
                                      Filesystem& filesystem);
 
   OpenMode mode;
-  /// An index outside the home, for reading a home that cannot take one.
+  /// The index outside the home, if the home is read but cannot hold one.
   std::unique_ptr<IndexElsewhere> index;
   std::shared_ptr<Database> database;
   Catalog catalog;

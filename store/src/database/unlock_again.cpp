@@ -20,7 +20,8 @@ namespace {
 
 using Control = int (*)(int, int, ...);
 
-/// Identified by file: a lock belongs to the process and the file, not to a descriptor.
+/// A lock whose release was refused. Identified by file, because an fcntl lock belongs to the
+/// process and the file, not to a descriptor.
 struct KeptLock {
   dev_t device;
   ino_t inode;
@@ -30,11 +31,12 @@ struct KeptLock {
 struct Unlocking {
   Control system = nullptr;
   std::atomic<bool> any = false;
-  std::mutex mutex;  ///< guards `kept`; SQLite itself serializes the calls for one file
+  std::mutex mutex;  ///< guards `kept`; for one file SQLite serializes the calls itself
   std::vector<KeptLock> kept;
 };
 
-/// Never destroyed: a thread may use a connection while others end the process.
+/// Returns the only instance, which is never destroyed: a thread may use a connection while others
+/// end the process.
 Unlocking& unlocking() {
   static auto& unlocking = *new Unlocking;
   return unlocking;
@@ -47,7 +49,7 @@ bool is_of_catalog(int descriptor) {
   return file.filename().native().starts_with(Paths::kIndex);
 }
 
-/// Releases the kept locks of the file. False while one cannot be released.
+/// Releases the kept locks of the file. Returns false if one still cannot be released.
 bool give_back(int descriptor) {
   Unlocking& now = unlocking();
   struct stat status {};
@@ -64,7 +66,8 @@ bool give_back(int descriptor) {
   });
 }
 
-/// Remembers a refused release. False if the file is no catalog: then SQLite gets the error.
+/// Keeps a refused release to repeat it later. Returns false if the file is not a catalog; SQLite
+/// then handles the error itself.
 bool remember(int descriptor, const struct flock& range) {
   const int error = errno;
   struct stat status {};

@@ -6,16 +6,16 @@ namespace flor::store {
 namespace {
 
 constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // reflected
-constexpr std::size_t kSlices = 8;                         // bytes taken at once
+constexpr std::size_t kSlices = 8;                         // bytes processed per step
 
-/// The remainder one bit further: multiplied by x.
+/// Returns the CRC's remainder after one more bit (multiplied by x).
 constexpr std::uint64_t step(std::uint64_t remainder) {
   return (remainder >> 1) ^ ((remainder & 1) != 0 ? kPolynomial : 0);
 }
 
 using Tables = std::array<std::array<std::uint64_t, 256>, kSlices>;
 
-/// [s][b]: the contribution of the byte b when s bytes follow it.
+/// Entry [s][b] is the contribution of a byte b that is followed by s bytes.
 constexpr Tables make_tables() {
   Tables tables{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -57,7 +57,7 @@ std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before) {
 }
 
 std::optional<std::uint64_t> flipped_bit(std::uint64_t size, std::uint64_t difference) {
-  // Flipping the very last bit leaves the polynomial itself; each earlier bit takes one more step.
+  // Flipping the last bit changes the CRC by the polynomial; each bit before it by one more step.
   std::uint64_t left = kPolynomial;
   for (std::uint64_t bit = 8 * size; bit > 0; --bit) {
     if (left == difference) return bit - 1;

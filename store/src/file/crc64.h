@@ -1,5 +1,5 @@
-// The checksum of framed files. It is a CRC because a CRC also tells which bit was flipped, if only
-// one was: such damage is not only found but undone.
+// The checksum of framed files (file/frames.h). It is a CRC because a CRC also shows which bit was
+// flipped if only one was, so that this damage can be repaired.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace flor::store {
 
-/// CRC-64 as in .xz files (polynomial of ECMA-182, reflected; "123456789" has 995DC9BBDF1939FA).
-/// `before`: the CRC of the bytes before these.
+/// CRC-64 as in .xz files (ECMA-182 polynomial, reflected; "123456789" has 995DC9BBDF1939FA).
+/// `before`: the CRC of preceding bytes, for computing a CRC in pieces.
 std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before = 0);
 
-/// The bit of `size` bytes, counted from the lowest of the first one, whose flip alone changes
-/// their CRC-64 by `difference` (the exclusive or of both); nothing if there is none. Takes time
-/// proportional to `size`.
+/// Finds a single flipped bit among `size` bytes. `difference`: the exclusive or of the CRC-64 of
+/// the bytes with and without the flip. Returns the number of the bit, counted from the lowest bit
+/// of the first byte; nullopt if no single flip has this effect. Takes time proportional to `size`.
 std::optional<std::uint64_t> flipped_bit(std::uint64_t size, std::uint64_t difference);
 
 }  // namespace flor::store

@@ -20,7 +20,8 @@
 
 namespace flor::store {
 
-/// Refuses anything but a regular file, like a device that is missing: a FIFO would block.
+/// Refuses everything but regular files (and directories with O_DIRECTORY), with ENXIO like a
+/// missing device. Opening a FIFO would block.
 int Filesystem::open(const char* path, int flags, mode_t mode) {
   const int descriptor = ::open(path, flags | O_NONBLOCK, mode);
   struct stat status {};
@@ -105,7 +106,8 @@ void File::write_at(std::span<const std::byte> bytes, std::uint64_t offset) {
       if (errno == EINTR) continue;
       throw_system_error("write", path_, errno);
     }
-    // A disk that writes nothing and reports no error would keep this loop going for ever.
+    // Without this check, a disk that writes nothing and reports no error would cause an endless
+    // loop.
     if (written == 0) throw_system_error("write", path_, ENOSPC);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += static_cast<std::uint64_t>(written);
@@ -128,7 +130,7 @@ std::size_t File::read_at(std::span<std::byte> bytes, std::uint64_t offset) cons
 }
 
 void File::will_need(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  // Called directly, not through Filesystem: a hint that fails is not a fault.
+  // Bypasses Filesystem, because a failing hint is not an error that tests need to simulate.
   ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                   POSIX_FADV_WILLNEED);
 }
@@ -166,8 +168,8 @@ std::uint64_t File::size() const {
 
 std::uint64_t File::size_on_disk() const {
   const std::uint64_t end = size();
-  // Counts data, not st_blocks: these are too low if the file system compresses, or has yet to
-  // write.
+  // Measures the data between holes. st_blocks would be too low if the file system compresses, or
+  // has not written the data yet.
   const off_t hole = ::lseek(descriptor_, 0, SEEK_HOLE);
   if (hole < 0 || static_cast<std::uint64_t>(hole) >= end) return end;
   std::uint64_t bytes = 0;
@@ -204,7 +206,7 @@ bool is_local(Filesystem& filesystem, const std::filesystem::path& directory) {
       0xFE534D42,  // SMB2
       0x0BD00BD0,  // Lustre
       0x47504653,  // GPFS
-      0x65735546,  // FUSE: sshfs and the like cannot be told from local ones
+      0x65735546,  // FUSE: sshfs and others; local FUSE file systems cannot be distinguished
       0x00C36400,  // Ceph
       0x01021997,  // 9P
       0x5346414F,  // AFS

@@ -24,7 +24,7 @@ constexpr std::string_view kFileMagic = "FLORFRMS";
 constexpr std::uint32_t kFormat = 2;
 constexpr std::uint32_t kFrameMark = 0x454D5246;  // "FRME"
 constexpr std::size_t kFrameAlignment = 8;
-constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // bytes read at once
+constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // bytes per read
 
 struct FrameHeader {
   std::uint16_t kind = 0;
@@ -33,15 +33,15 @@ struct FrameHeader {
   std::uint64_t payload_checksum = 0;
 };
 
-/// Puts the checksum of the other bytes into the last 8 of `header`. `seed`: for a frame, the id of
-/// its file, so that no frame of another file is ever taken for one of this file.
+/// Puts the checksum of the other bytes into the last 8 bytes of `header`. `seed`: for a frame, the
+/// id of its file, so that a frame of another file never passes as one of this file.
 void seal(std::span<std::byte> header, std::uint64_t seed) {
   put(header.last(8), crc64(header.first(header.size() - 8), seed));
 }
 
 enum class Health { sound, mended, bad };
 
-/// Compares `bytes` with their checksum, and undoes the flip of one bit of either.
+/// Compares `bytes` with their checksum. If a single bit of either was flipped, repairs it.
 Health mend(std::span<std::byte> bytes, std::uint64_t checksum, std::uint64_t seed) {
   const std::uint64_t difference = crc64(bytes, seed) ^ checksum;
   if (difference == 0) return Health::sound;
@@ -56,7 +56,7 @@ Health mend_header(std::span<std::byte> header, std::uint64_t seed) {
   return mend(header.first(header.size() - 8), get<std::uint64_t>(header.last(8)), seed);
 }
 
-/// Reads a header whose checksum is right; nothing if no writer would have written it.
+/// Decodes a header whose checksum is right; nullopt if no writer would write such values.
 std::optional<FrameHeader> decode(std::span<const std::byte> bytes) {
   FrameHeader header;
   header.kind = get<std::uint16_t>(bytes.subspan(4));
@@ -70,19 +70,20 @@ std::optional<FrameHeader> decode(std::span<const std::byte> bytes) {
   return header;
 }
 
-/// Parts of a file, read in windows. The file may grow meanwhile.
+/// Reads parts of a file through a buffer. The file may grow meanwhile.
 class Window {
  public:
   explicit Window(const File& file) : file_(&file) {}
 
-  /// `size` bytes from `offset`, or nothing if the file ends before; valid until the next call.
+  /// Returns `size` bytes from `offset`, or nullopt if the file ends before; valid until the next
+  /// call.
   std::optional<std::span<std::byte>> at(std::uint64_t offset, std::size_t size) {
     if (offset < begin_ || offset + size > begin_ + used_) load(offset, size);
     if (offset + size > begin_ + used_) return std::nullopt;
     return std::span(bytes_).subspan(offset - begin_, size);
   }
 
-  /// Drops the bytes that were read: a writer may have written to that place since.
+  /// Discards the buffer, because a writer may have changed that part of the file.
   void forget() { used_ = 0; }
 
  private:
@@ -170,7 +171,7 @@ void FrameWriter::take_back(const Mark& mark) noexcept {
     pending_.clear();
     flushed_ = mark.bytes;
   }
-  // A failed write may have left some bytes beyond the flushed ones.
+  // A failed write may have left bytes beyond the flushed ones, which are cut off, too.
   if (frames_ != mark.frames && !file_.truncate(flushed_)) lost_ = uncut_ = true;
   frames_ = mark.frames;
   synced_frames_ = std::min(synced_frames_, frames_);
@@ -232,12 +233,12 @@ std::optional<FrameHeader> FrameReader::Impl::header_at(std::uint64_t offset, bo
                                                         bool& mended) {
   const auto bytes = window.at(offset, kFrameHeaderBytes);
   if (!bytes) return std::nullopt;
-  // Mends a copy, not the window: what looks like damage may be bytes that another process is
-  // writing right now.
+  // Repairs a copy of the header, not the buffer: what looks like damage may be a frame that
+  // another process is writing at this moment.
   std::array<std::byte, kFrameHeaderBytes> header{};
   std::ranges::copy(*bytes, header.begin());
   if (!may_mend) {
-    // A search mostly looks at places without a header.
+    // While searching, most places have no header, and the mark shows that without computing a CRC.
     if (get<std::uint32_t>(header) != kFrameMark) return std::nullopt;
     const auto rest = std::span<const std::byte>(header);
     if (crc64(rest.first(kFrameHeaderBytes - 8), id) != get<std::uint64_t>(rest.last(8)))
@@ -250,7 +251,8 @@ std::optional<FrameHeader> FrameReader::Impl::header_at(std::uint64_t offset, bo
   return decode(header);
 }
 
-/// The frame whose header is at `offset`, if it is sound or can be mended.
+/// Returns the frame whose header is at `offset`, if it is sound, or can be repaired and
+/// `may_mend`.
 std::optional<Frame> FrameReader::Impl::frame_at(std::uint64_t offset, bool may_mend) {
   bool mended = false;
   const auto header = header_at(offset, may_mend, mended);
@@ -276,7 +278,7 @@ std::optional<Frame> FrameReader::Impl::frame_at(std::uint64_t offset, bool may_
   return Frame{header->kind, header->number, offset, std::span(payload).first(header->length)};
 }
 
-/// The first sound frame from here on that was not read yet.
+/// Returns the first sound frame from `position` on whose number was not read yet.
 std::optional<Frame> FrameReader::Impl::next_sound() {
   for (std::uint64_t offset = position; window.at(offset, kFrameHeaderBytes);
        offset += kFrameAlignment) {
@@ -288,7 +290,7 @@ std::optional<Frame> FrameReader::Impl::next_sound() {
   return std::nullopt;
 }
 
-/// As `next`, for a file in which nothing is mended.
+/// Returns the next sound frame of a file in which nothing may be repaired.
 std::optional<Frame> FrameReader::Impl::next_untouched() {
   if (const auto frame = frame_at(position, false); frame && frame->number == number)
     return pass(*frame);
@@ -297,14 +299,14 @@ std::optional<Frame> FrameReader::Impl::next_untouched() {
                             file.path().string(), position));
 }
 
-/// Moves on to the end of the frame, and notes what was lost before it.
+/// Sets the position to the end of the frame, and records what was lost before it.
 Frame FrameReader::Impl::pass(const Frame& frame) {
   if (frame.offset != position || frame.number != number) {
     const FrameDamage lost{.offset = position,
                            .bytes = frame.offset - position,
                            .first = number,
                            .lost = frame.number - number};
-    // Inserted before the frame's own damage, if the frame was mended.
+    // If the frame was repaired, its own damage was recorded already and must come last.
     const bool own =
         !damage.empty() && damage.back().offset == frame.offset && damage.back().undone;
     damage.insert(damage.end() - (own ? 1 : 0), lost);
@@ -332,7 +334,8 @@ std::optional<Frame> FrameReader::next() {
   auto found = impl.next_sound();
   if (!found) return std::nullopt;
   if (found->offset != impl.position) {
-    // During the search a writer may have completed the frame at `position`: it comes first.
+    // During the search a writer may have completed the frame at `position`, which then comes
+    // first.
     const std::uint64_t later = found->offset;
     impl.window.forget();
     found = impl.frame_at(impl.position, false);

@@ -16,7 +16,7 @@ constexpr mode_t kOwnFile = 0600, kOwnDirectory = 0700;
 
 bool make_directory(const fs::path& directory, std::error_code& error) {
   if (::mkdir(directory.c_str(), kOwnDirectory) == 0) {
-    // The umask may have kept out the user itself.
+    // The umask may exclude even the user itself.
     if (::chmod(directory.c_str(), kOwnDirectory) == 0) return true;
     error = std::error_code(errno, std::generic_category());
     return false;
@@ -28,22 +28,24 @@ bool make_directory(const fs::path& directory, std::error_code& error) {
   return false;
 }
 
-/// Mode of the directory that holds `path`; that of a private one if it cannot be examined.
+/// Returns the mode of the directory that contains `path`; that of a private one if it cannot be
+/// read.
 mode_t mode_above(const fs::path& path) {
   const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path(".");
   struct stat status{};
   return ::stat(above.c_str(), &status) == 0 ? status.st_mode : kOwnDirectory;
 }
 
-/// Access that a directory of mode `above` passes on to its content. Writing is passed on only to a
-/// group that shares it on purpose: a user who may write to a store may forge it.
+/// Returns the access that a directory with mode `above` passes on to files in it. Write access is
+/// passed on only to a group that shares the directory on purpose (setgid and group-writable),
+/// because a user who can write to a store can forge it.
 mode_t shared_with(mode_t above) {
   constexpr mode_t kGroupShares = S_ISGID | S_IWGRP;
   return (above & 02755) | ((above & kGroupShares) == kGroupShares ? mode_t{S_IWGRP} : mode_t{0});
 }
 
-/// Makes missing directories with the mode of the umask, but accessible to this user in any case,
-/// and writable by no other.
+/// Makes missing parents with the mode that the umask gives, but always accessible to this user and
+/// writable by no other.
 void make_above(const fs::path& directory, std::error_code& error) {
   if (directory.empty() || fs::is_directory(directory, error)) return;
   error.clear();

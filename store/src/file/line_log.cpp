@@ -16,7 +16,7 @@
 namespace flor::store {
 namespace {
 
-constexpr std::size_t kSeal = 17;  // digits and a space
+constexpr std::size_t kSeal = 17;  // length of the digits and the space at the beginning of a line
 
 std::string seal(std::string_view text, std::uint64_t number) {
   return fmt::format("{:016x} ", XXH3_64bits_withSeed(text.data(), text.size(), number));

@@ -1,9 +1,9 @@
-// A file of lines that one process appends and others read while it grows, also over a network file
-// system: messages between `flor replay` and its workers on other machines, and their record.
+// A file of text lines that one process appends and others read while it grows, even over a network
+// file system. `flor replay` and its workers on other machines exchange messages this way.
 //
-// A line of the file is 16 hex digits, a space and the text: the XXH3 of the text, seeded with the
-// line's number, counted from 0. The log ends before a last line that a crash or a full disk cut
-// off, and before a line with a changed byte.
+// Each line consists of 16 hex digits, a space and the text. The digits are the XXH3 of the text,
+// seeded with the number of the line, from 0. Reading stops before an incomplete last line (after a
+// crash or on a full disk), and before a line with a changed byte.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace flor::store {
 
-/// Not thread-safe.
+/// Appends lines to such a file. Not thread-safe.
 class LineLogWriter {
  public:
   /// `create`: makes the file, and throws Error if it exists. Otherwise appends after the last
-  /// whole line of an existing file, which no other process may be writing.
+  /// complete line of an existing file, which no other process may be writing.
   LineLogWriter(std::filesystem::path path, bool create);
   ~LineLogWriter();
   LineLogWriter(const LineLogWriter&) = delete;
   LineLogWriter& operator=(const LineLogWriter&) = delete;
 
-  /// Appends lines without line feeds. They are on disk, and visible to other machines, when it
-  /// returns. After it has thrown Error, nothing more can be appended.
+  /// Appends lines, which must not contain line feeds. When it returns they are on disk and visible
+  /// to other machines. After it has thrown Error, nothing more can be appended.
   void append(std::span<const std::string> lines);
   void append(const std::string& line) { append(std::span(&line, 1)); }
   const std::filesystem::path& path() const { return path_; }
@@ -36,18 +36,18 @@ class LineLogWriter {
   std::uint64_t lines_ = 0;
 };
 
-/// Not thread-safe.
+/// Reads the lines of such a file. Not thread-safe.
 class LineLogReader {
  public:
   explicit LineLogReader(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// Whole lines that were added since the last call; none if there is no such file. Reopens the
-  /// file, since only that makes an NFS client ask its server.
+  /// Returns complete lines that were added since the last call; none if the file does not exist.
+  /// Reopens the file each time, because only then does an NFS client ask its server.
   std::vector<std::string> read();
   /// True if the last `read` found no file.
   bool is_gone() const { return gone_; }
-  /// True if something that is no whole line follows. Nothing more will be read, unless that was a
-  /// line that had not arrived completely.
+  /// True if the last `read` ended before bytes that are not a sound line. Reading can only
+  /// continue if they are the beginning of a line that is still arriving.
   bool is_torn() const { return torn_; }
   std::uint64_t lines() const { return lines_; }
   std::uint64_t offset() const { return offset_; }

@@ -1,11 +1,12 @@
-// Common parts of locks in files: flock, and files that their last holder removes.
+// Helpers for locks that are files: flock, and files that the last holder deletes.
 #pragma once
 
 namespace flor::store {
 
-/// Calls flock with this operation; false if it is refused, or, with LOCK_NB, if the lock is held.
+/// Calls flock with this operation. Returns false if it fails; with LOCK_NB also if another process
+/// holds the lock.
 bool lock_file(int descriptor, int operation);
-/// False if the file was removed by its last holder after it was opened.
+/// False if the open file has been deleted, as the last holder of a lock does.
 bool is_linked(int descriptor);
 
 }  // namespace flor::store

@@ -18,8 +18,9 @@
 namespace flor::store {
 namespace {
 
-/// True for options with which a client keeps locks to itself: nfs(5), mount.cifs(8),
-/// mount.lustre(8). Both kinds count: SQLite locks with fcntl, runs and packs lock with flock.
+/// True for mount options with which the client keeps locks local: nfs(5), mount.cifs(8),
+/// mount.lustre(8). An option for either fcntl or flock counts, because SQLite uses fcntl, and Flor
+/// uses flock for runs and packs.
 bool keeps_locks(std::string_view type, std::string_view option) {
   if (type == "nfs" || type == "nfs4") {
     return option == "nolock" || (option.starts_with("local_lock=") && option != "local_lock=none");
@@ -33,7 +34,7 @@ bool keeps_locks(std::string_view type, std::string_view option) {
 std::string why_locks_are_local(std::string_view mountinfo, std::string_view device) {
   std::istringstream lines{std::string(mountinfo)};
   for (std::string line; std::getline(lines, line);) {
-    // 36 35 0:45 / /mnt rw,noatime shared:1 - nfs server:/export rw,vers=3,local_lock=none
+    // Example: 36 35 0:45 / /mnt rw,noatime shared:1 - nfs server:/export rw,vers=3,local_lock=none
     std::istringstream words(line);
     std::string word, number, type, source, options;
     words >> word >> word >> number;
@@ -59,11 +60,11 @@ std::string why_locks_are_local(const std::filesystem::path& directory) {
 
 namespace {
 
-/// Makes a file in `home`, calls `act` with it, and removes it; nothing if it cannot be made. Uses
-/// none of SQLite's files: closing one would end SQLite's locks.
+/// Creates a file in `home`, calls `act` with it, and deletes it; nullopt if it cannot be created.
+/// SQLite's own files must not be used: closing one would release SQLite's locks.
 template <typename Act>
 std::optional<int> try_file(const std::filesystem::path& home, const Act& act) {
-  // An index that lies outside of the home has no directory of locks.
+  // If the index lies outside the home, the home has no directory of locks.
   const std::filesystem::path locks = Paths{home}.locks();
   std::error_code error;
   const std::filesystem::path path = (std::filesystem::exists(locks, error) ? locks : home) /

@@ -1,5 +1,5 @@
-// Tests of a store's file system: whether files can be written and locked at all, and whether locks
-// hold between machines, as far as mount options tell.
+// Tests whether files on a store's file system can be written and locked, and whether locks are
+// effective between machines, as far as the mount options tell.
 #pragma once
 
 #include <chrono>
@@ -9,23 +9,23 @@
 
 namespace flor::store {
 
-/// The sign that locks in `directory` keep out processes of this machine only: a mount option such
-/// as "nolock", or "sshfs". Empty if there is none.
+/// Returns why locks in `directory` affect processes of this machine only: a mount option such as
+/// "nolock", or "sshfs". Empty if there is no sign of that.
 std::string why_locks_are_local(const std::filesystem::path& directory);
 
-/// The reason why files of the store in `home` cannot be locked now: "No locks available"; empty if
-/// they can, or if that cannot be tried.
+/// Returns why files of the store in `home` cannot be locked, as "No locks available"; empty if
+/// they can, or if that could not be tested.
 std::string why_locks_fail(const std::filesystem::path& home);
 
-/// Time for which statements wait for locks that a file system refuses before they fail. Tests
-/// shorten it.
+/// How long a statement retries when the file system refuses a lock. Tests shorten it.
 inline std::chrono::milliseconds lock_outage{5'000};
 
-/// The system error that prevents writing a file of the store in `home` now; 0 if there is none.
+/// Returns the errno with which writing a file of the store in `home` fails; 0 if it succeeds.
 int error_of_writing(const std::filesystem::path& home);
 
-/// `why_locks_are_local` for the file system with the device number `device`, "0:45", according to
-/// `mountinfo` (see proc(5)).
+/// Returns why locks affect this machine only, for the file system with the device number `device`
+/// (as "0:45") according to `mountinfo`, the text of /proc/self/mountinfo (see proc(5)). Empty if
+/// there is no sign of that.
 std::string why_locks_are_local(std::string_view mountinfo, std::string_view device);
 
 }  // namespace flor::store

@@ -20,7 +20,7 @@ namespace flor::store {
 
 namespace {
 
-/// Count of this process; names of other processes have another process number.
+/// Makes temporary names unique within this process; the names also contain the process id.
 std::atomic<std::uint64_t> files_made{0};
 
 bool is_temporary_of(const std::string& name, const std::string& file) {
@@ -60,8 +60,9 @@ NewFile::NewFile(Filesystem& filesystem, std::filesystem::path path, std::option
 }
 
 void NewFile::create() {
-  // A writer holds a lock on its file, which the kernel releases when the writer dies. Until it has
-  // the lock, another process may take the file for a stale one and remove it.
+  // A writer locks its temporary file, and the kernel releases the lock when the writer dies.
+  // Before it is locked, another process may take the file for a leftover and delete it; then it is
+  // created again.
   for (struct stat status{}; status.st_nlink == 0;) {
     temporary_ = directory_ /
                  fmt::format(".{}.{}-{}.tmp", path_.filename().string(), ::getpid(), files_made++);
@@ -71,7 +72,7 @@ void NewFile::create() {
     if (::fstat(file_->descriptor(), &status) != 0) {
       throw_system_error("look at", temporary_, errno);
     }
-    // The umask may have kept out the user itself.
+    // The umask may exclude even the user itself.
     if ((status.st_mode & 0600) != 0600) ::fchmod(file_->descriptor(), 0600);
   }
 }
@@ -123,7 +124,7 @@ void sync_names_above(Filesystem& filesystem, const std::filesystem::path& direc
     try {
       sync_directory(filesystem, above);
     } catch (const Error&) {
-      // Only its owner can sync a directory that others may not read.
+      // A directory that others may not read can be synced by its owner only.
     }
   }
 }

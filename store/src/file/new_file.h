@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is complete, and durable names.
+// Files that appear under their name only when complete, and directory entries that are durable.
 #pragma once
 
 #include "file/filesystem.h"
@@ -12,14 +12,14 @@
 
 namespace flor::store {
 
-/// Writes a file from front to back, under a temporary name in the same directory, so that any
-/// number of processes and threads may write the same file: the last one to finish wins. Without
-/// `finish` nothing remains; leftovers of a killed process are removed when the same file is
-/// written again.
+/// Writes a file from front to back under a temporary name in the same directory. Several processes
+/// and threads may write the same file at once; the last to finish replaces the others' result.
+/// Without `finish` the temporary file is removed. One left by a killed process is removed when the
+/// same file is written again.
 class NewFile {
  public:
-  /// Readable only for users who may enter its directory and whom the umask lets in. With `kInHome`
-  /// as mode, creates it as `open_in_home` does.
+  /// The file's mode is limited by the umask, and only users who may enter its directory can read
+  /// it. With mode `kInHome` it is created as by `open_in_home`.
   NewFile(Filesystem& filesystem, std::filesystem::path path, std::optional<mode_t> mode = {});
   ~NewFile();
   NewFile(const NewFile&) = delete;
@@ -41,21 +41,22 @@ class NewFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// Throws Error if a stop is requested, so that an unfinished file is removed.
+/// Throws Error if a stop was requested. Called during writing, so that the NewFile is destroyed
+/// unfinished.
 void throw_if_stopped(const std::stop_token& stop);
 
-/// Makes the entries of a directory, and the names of all directories that lead to it, durable. Any
-/// may be new: a process that made it may have been killed before it synced the name.
+/// Syncs a directory and all its parents, so that their entries are durable. Parents are included
+/// because the process that made them may have been killed before it synced them.
 void sync_names(Filesystem& filesystem, const std::filesystem::path& directory);
-/// The same for the directories above it only, as far as this process may read them.
+/// Syncs all parents of a directory, as far as this process may read them, but not itself.
 void sync_names_above(Filesystem& filesystem, const std::filesystem::path& directory);
 
-/// Writes `content` to `file`, which appears under its name when it is complete and durable, and
-/// replaces an existing one. If it throws Error, an existing file stays as it was.
+/// Writes `content` to `file`, replacing an existing one. The new file appears when it is complete
+/// and durable. If it throws Error, an existing file is unchanged.
 void write_file(const std::filesystem::path& file, std::span<const std::byte> content);
 
-/// Makes the names of a directory and of those that lead to it durable, by syncing the directories
-/// above it as far as this process may read them.
+/// Makes the name of a directory and those of its parents durable, by syncing the parents as far as
+/// this process may read them.
 void sync_names_above(const std::filesystem::path& directory);
 
 }  // namespace flor::store

@@ -58,7 +58,7 @@ WorkDirectory::WorkDirectory(std::string_view purpose, const fs::path& place) {
     fs::remove_all(entry.path(), ignored);
     ::close(descriptor);
   }
-  // Until it is locked, another process may take it for a leftover and remove it.
+  // Until the directory is locked, another process may take it for a leftover and remove it.
   while (lock_ < 0) {
     std::string name = (parent / "XXXXXX").string();
     if (!::mkdtemp(name.data())) {

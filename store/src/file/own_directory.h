@@ -1,4 +1,4 @@
-// Private directories in a place where every user of the machine may make files.
+// Private directories in a place where every user of the machine may make files, such as /tmp.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,17 @@
 
 namespace flor::store {
 
-/// The directory of this name in `place`, or in the one for temporary files; made if it is missing.
-/// Only this user can enter it. Throws Error if the name belongs to a link, another user's
-/// directory, or no directory: it may have been put there to lead elsewhere.
+/// Returns the directory `name` in `place` (default: the directory for temporary files), and makes
+/// it if it is missing. Only this user can enter it. Throws Error if the name is a symbolic link, a
+/// file, or another user's directory, which might be an attack.
 std::filesystem::path own_temporary_directory(const std::string& name,
                                               std::filesystem::path place = {});
 
-/// A directory for temporary files, which is removed with this object. Making one also removes the
-/// directories of killed processes.
+/// A directory for temporary files, which the destructor removes. The constructor also removes
+/// those of killed processes.
 class WorkDirectory {
  public:
-  /// Makes it in "flor-`purpose`-UID" in `place`, or in the directory for temporary files.
+  /// Makes it within "flor-`purpose`-UID" in `place` (default: the directory for temporary files).
   explicit WorkDirectory(std::string_view purpose = "remote",
                          const std::filesystem::path& place = {});
   ~WorkDirectory();

@@ -1,11 +1,11 @@
-// Random numbers for names that no other process will choose.
+// Random numbers for unique names.
 #pragma once
 
 #include <cstdint>
 
 namespace flor::store {
 
-/// 64 random bits from the kernel. Throws Error if it has none.
+/// Returns 64 random bits from the kernel. Throws Error if the kernel provides none.
 std::uint64_t random_bits();
 
 }  // namespace flor::store

@@ -33,7 +33,8 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-/// "ID\n", which stays, and "STAMP\n", which is renewed: 16 hex digits each.
+/// The mark consists of two lines of 16 hex digits: an id that never changes, and a stamp that
+/// changes with each renewal.
 constexpr std::size_t kLine = 17;
 constexpr std::size_t kMark = 2 * kLine;
 
@@ -55,7 +56,7 @@ void write_mark(const Paths& home, Filesystem& filesystem, const std::string& te
   file.sync();
 }
 
-/// Completes a mark whose maker was killed, too.
+/// Writes the mark. Also completes one whose writer was killed.
 std::string make_mark(const Paths& home, Filesystem& filesystem) {
   { const File made(filesystem, home.indexes(), O_RDWR | O_CREAT, kInHome); }
   Paths shared = home;
@@ -68,7 +69,8 @@ std::string make_mark(const Paths& home, Filesystem& filesystem) {
   return mark;
 }
 
-/// It will lack what is said from now on: without its name, none takes it for an index of the home.
+/// Renames the index in the home when the home becomes shared. No process will update it any more,
+/// and under another name no process uses it.
 void put_old_index_aside(const Paths& home) {
   std::error_code error;
   const fs::path old = home.catalog().string() + ".old";
@@ -84,12 +86,13 @@ void put_old_index_aside(const Paths& home) {
                home.home.c_str(), old.c_str());
 }
 
-/// The mark, which is made if the home is on a network file system. Empty: it is not shared, or
-/// this user may not say that it is, and uses what others have left there.
+/// Returns the home's mark. If the home is on a network file system and has no mark, makes it;
+/// without `may_mark` only for an existing store that this user may write. Empty if there is no
+/// mark; then the index in the home is used as it is.
 std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesystem) {
   std::error_code error;
   const bool is_marked = fs::exists(home.indexes(), error);
-  bool is_on_disk = shared_memory_works(filesystem, home.home);  // refuses a wrong setting
+  bool is_on_disk = shared_memory_works(filesystem, home.home);  // throws for a wrong setting
   if (std::string mark = is_marked ? read_mark(home) : std::string(); !mark.empty()) return mark;
   if (!is_marked) {
     if (may_mark && !fs::exists(home.home, error)) {
@@ -107,7 +110,7 @@ std::string require_mark(const Paths& home, bool may_mark, Filesystem& filesyste
   return mark;
 }
 
-/// The directory that is, or will be, on the same file system as `directory`.
+/// Returns the nearest existing parent, which is on the file system that `directory` will be on.
 fs::path existing_above(fs::path directory) {
   std::error_code error;
   while (!fs::exists(directory, error) && directory.has_relative_path()) {
@@ -116,7 +119,7 @@ fs::path existing_above(fs::path directory) {
   return directory;
 }
 
-// The seam is for homes: where an index may lie, the system alone knows.
+// Uses the real file system: tests replace the one of homes, not that of local disks for indexes.
 bool is_on_local_disk(const fs::path& directory) {
   return is_local(Filesystem::system(), existing_above(directory));
 }
@@ -169,7 +172,7 @@ std::optional<fs::path> directory_of(const std::string& name, std::string& why) 
   });
 }
 
-/// A copy of a home, and one that was restored in its place, have another name.
+/// Includes the file's identity, so that a copy of a home, or a restored home, gets another index.
 std::string name_of_index(const Paths& home, std::string_view mark) {
   struct stat found {};
   ::stat(home.indexes().c_str(), &found);
@@ -237,7 +240,7 @@ HomeLock::HomeLock(const Paths& home, Filesystem& filesystem, milliseconds patie
   }
 }
 
-/// Unlocks by name: a child that was forked meanwhile has the descriptor, too.
+/// Unlocks explicitly: a child forked meanwhile has the descriptor, too, so closing is not enough.
 HomeLock::~HomeLock() {
   if (descriptor_ < 0) return;
   lock_file(descriptor_, LOCK_UN);

@@ -1,5 +1,5 @@
-// Homes on network file systems: every machine has an index of its own, on a local disk. What holds
-// between the machines lies in the home, in the file `indexes`.
+// Shared homes: homes on a network file system, where each machine has its own index on a local
+// disk. The file `indexes` in the home coordinates the machines; its content is the home's mark.
 #pragma once
 
 #include "file/filesystem.h"
@@ -10,31 +10,32 @@
 
 namespace flor::store {
 
-/// Decides where the index of a home lies. A home becomes shared when a process that may write it
-/// first finds it on a network file system, and stays so: `may_mark` says whether this one may make
-/// the mark, and makes the home if it is missing. Of a shared home the index gets the absolute path
-/// of a file in a private directory on a local disk, or an empty one if there is none; `why` says
-/// why. Throws Error if $FLOR_INDEX cannot be used.
+/// Decides where the index of a home lies. A home becomes shared, permanently, when a process that
+/// may write it first finds it on a network file system. `may_mark`: also make and mark a home that
+/// has no store yet. For a shared home the index gets an absolute path in a private directory on a
+/// local disk; if there is none, the path is empty and `why` says why. Throws Error if $FLOR_INDEX
+/// cannot be used.
 Paths with_own_index(Paths home, bool may_mark, Filesystem& filesystem, std::string& why);
 
-/// Says, once in a process, that locks of a shared home do not hold between machines, if its mount
-/// tells. For those who will write there.
+/// Prints a warning, once per process, if the mount options tell that locks of a shared home do not
+/// work between machines. For processes that will write to the home.
 void warn_of_local_locks(const Paths& home, Filesystem& filesystem);
 
-/// The mark of a shared home. An index that notes another one is not current: files that it knows
-/// may be gone. Empty if it cannot be read.
+/// Returns the mark of a shared home; empty if it cannot be read. An index stores the mark that it
+/// was current for. If the two differ, the index is outdated and may list files that are gone.
 std::string mark_of(const Paths& home);
 
-/// Makes all indexes outdated but that of this process, which notes the mark that is returned. Call
-/// it before files are removed or replaced that an index may know, with a HomeLock.
+/// Replaces the mark and returns the new one, which makes all indexes outdated; the caller stores
+/// it in the index of this process. Call it, with a HomeLock, before removing or replacing files
+/// that an index may list.
 std::string renew_mark(const Paths& home, Filesystem& filesystem);
 
-/// Held while a change of a shared home is decided and written, by one process of all machines.
-/// Does nothing in other homes, where the index's own lock does the same. Not recursive.
+/// A lock of a shared home across all machines, held while a change is decided and written. It does
+/// nothing in other homes, where the lock of the index does the same. Not recursive.
 class HomeLock {
  public:
-  /// Throws Busy if others hold it for longer than `patience`, and Error if the home cannot be
-  /// locked.
+  /// Throws Busy if another process keeps holding it for `patience`, and Error if the home cannot
+  /// be locked.
   HomeLock(const Paths& home, Filesystem& filesystem, std::chrono::milliseconds patience);
   ~HomeLock();
   HomeLock(const HomeLock&) = delete;

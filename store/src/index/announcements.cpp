@@ -26,7 +26,8 @@ bool is_older(const fs::path& path, fs::file_time_type than) {
   return !error && changed < than;
 }
 
-/// True for a journal whose first change failed, and that no process writes.
+/// True for a journal whose first change failed, so that it has no events, and that no process
+/// writes.
 bool is_without_events(const Database& database, const fs::path& journal) {
   std::error_code error;
   return fs::is_regular_file(fs::symlink_status(journal, error)) && !error &&
@@ -42,7 +43,7 @@ void remove_journals_without_events(Database& database, fs::file_time_type befor
       }
       std::error_code error;
       fs::remove(found.path, error);
-      fs::remove(copy_path(found.path), error);  // which has no frames
+      fs::remove(copy_path(found.path), error);  // the copy has no frames either
       fs::remove(found.path.parent_path(), error);
     }
   }
@@ -55,7 +56,7 @@ bool knows_all_journals(Database& database, const std::string& run) {
   return true;
 }
 
-/// Removes journals of a run that a process with an outdated index has dropped.
+/// Removes journals of runs that were dropped by a process with an outdated index.
 void remove_dropped_runs(Database& database, fs::file_time_type before) {
   for (const std::string& run : find_runs(database.paths)) {
     if (database.connection("SELECT 1 FROM run WHERE key = ?1", run)->step()) continue;
@@ -85,7 +86,7 @@ std::vector<Announcement> waiting_announcements(Database& database) {
     for (std::string& run : find_runs(database.paths)) waiting.push_back({{}, std::move(run), 0});
   }
   if (waiting.empty()) return waiting;
-  std::unordered_set<std::string> served;  // thousands: one question, not one for each
+  std::unordered_set<std::string> served;  // one query instead of thousands
   const auto rows = database.connection("SELECT name FROM announcement");
   while (rows->step()) served.insert(rows->text(0));
   std::erase_if(waiting, [&](const Announcement& one) { return served.contains(one.name); });
@@ -127,7 +128,7 @@ void remove_debris(Database& database) {
   std::vector<fs::path> served;
   {
     const std::lock_guard lock(database.mutex);
-    // Puts on disk what the index knows of the journals.
+    // A durable transaction, which also makes durable what the index has read from the journals.
     Transaction lasting(database.connection);
     remove_journals_without_events(database, before);
     for (const std::string& run : find_announced_runs(database.paths)) {

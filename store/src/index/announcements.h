@@ -1,4 +1,4 @@
-// Announcements of journals that are no longer needed: the index knows those journals.
+// Handles announcements of journals (journal/run_journal.h) that the index knows by now.
 #pragma once
 
 #include "database/database.h"
@@ -13,27 +13,28 @@
 
 namespace flor::store {
 
-/// True if the index has a position in the journal of that writer.
+/// True if the index has read this writer's journal up to some position.
 bool has_position(Connection& connection, std::string_view run, std::int64_t writer);
 
-/// Announcements of journals that the index may lack. Those of a shared home stay for the indexes
-/// of other machines, so each remembers which it needs no more.
+/// Returns announcements of journals that the index may lack. On a shared home announcement files
+/// stay for the indexes of other machines, so each index remembers which ones it has processed.
 std::vector<Announcement> waiting_announcements(Database& database);
-/// Remembers that, inside the transaction of a caller who has read the journals since they were
-/// found waiting: of those that it has a position in. Not for `unread` runs.
+/// Remembers as processed those of the announcements `waiting` whose journals the index has a
+/// position in, except those of `unread` runs. Call it inside a transaction, after reading the
+/// journals.
 void note_served(Database& database, const std::vector<Announcement>& waiting,
                  const std::set<std::string>& unread);
 
-/// Announcements of a run whose journals were read just now; to be removed when the transaction of
-/// the caller is committed. None while a process writes a journal without a position: if it were
-/// killed before the index has its first events, they would never be found.
+/// Returns announcements of a run whose journals were just read. Remove them after the caller's
+/// transaction is committed. Returns none while a process writes a journal in which the index has
+/// no position: if it were killed now, its first events would never be found.
 std::vector<std::filesystem::path> served_announcements(Database& database, std::string_view run);
 
-/// Removes leftovers of killed processes and failing disks below `runs`: announcements of journals
-/// that the index knows, journals without an event, and directories without a journal. Those
-/// younger than an hour stay: a process may be about to write there. In a shared home, call it
-/// after `renew_mark`: other indexes then are made again, and need no announcement. Throws Error if
-/// the index cannot be read or written.
+/// Removes what killed processes and failed disks have left below `runs`: announcements of journals
+/// that the index knows, journals without an event, and directories without a journal. Leftovers
+/// younger than an hour stay, because a process may be about to write there. On a shared home call
+/// it after `renew_mark`, so that other indexes are rebuilt and do not need the announcements.
+/// Throws Error if the index cannot be read or written.
 void remove_debris(Database& database);
 
 }  // namespace flor::store

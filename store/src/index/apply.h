@@ -1,4 +1,4 @@
-// Applies events to the index. Call each function in a transaction.
+// Applies events of journals to the index. Call each function in a transaction.
 #pragma once
 
 #include "database/database.h"
@@ -13,7 +13,8 @@
 
 namespace flor::store {
 
-/// Adds the run; returns its id. Throws NotFound if the index lacks the run that leads its group.
+/// Adds the run and returns its id. Throws NotFound if the index lacks the run of the group's rank
+/// 0.
 std::int64_t apply_run(Database& database, const RunEvent& event);
 void apply(Database& database, std::int64_t run, const DropEvent& event);
 void apply(Database& database, std::int64_t run, const OriginEvent& event);
@@ -49,7 +50,8 @@ void insert_values(Database& database, std::int64_t run, std::span<const Value> 
 void apply_replayed(Database& database, std::int64_t run, std::int64_t replay,
                     std::span<const Value> values, std::span<const ReplayedPart> parts);
 
-/// The key of a replay in events, and the id of a key; empty, or 0, if the index lacks it.
+/// Return the key by which events name a replay, and the id of a replay; empty, or 0, if the index
+/// lacks it.
 std::string replay_key(Connection& connection, std::int64_t replay);
 std::int64_t replay_id(Connection& connection, std::int64_t run, std::string_view key);
 

@@ -1,4 +1,4 @@
-// Brings the index up to date for commands that only read, if that is possible at once.
+// Updates the index for commands that only read, if that is possible without waiting long.
 #include "database/shared_view_mark.h"
 #include "file/shared_home.h"
 #include "index/journal_writing.h"
@@ -20,7 +20,7 @@
 namespace flor::store {
 namespace {
 
-/// Time for which a command that only reads waits for the write lock.
+/// How long a command that only reads waits for the write lock.
 constexpr std::chrono::milliseconds kPatienceOfLooking{1500};
 
 }  // namespace

@@ -30,7 +30,7 @@ RunJournal& journal_of(Database& database, std::int64_t run, const std::string& 
                        const std::function<std::vector<std::byte>(const RunJournal&)>& begin) {
   const auto open = database.journals.find(run);
   if (open != database.journals.end()) {
-    // A run whose addition was rolled back may have had the id before.
+    // The id may have belonged to another run, whose addition was rolled back.
     RunJournal& known = *open->second;
     if (!known.is_lost() && known.run() == key) return known;
     known.give_up(is_known(known));
@@ -43,7 +43,7 @@ RunJournal& journal_of(Database& database, std::int64_t run, const std::string& 
 
 namespace {
 
-/// Asked only after a disk has failed.
+/// Asks the index, which is needed only after a disk has failed.
 bool may_be_known(Database& database, const RunJournal& journal) {
   try {
     return has_position(database.connection, journal.run(), journal.number());
@@ -61,7 +61,7 @@ JournalWriting::JournalWriting(Database& database, std::int64_t run)
       said_(database.said.at(run)),
       at_us_(std::max(now_us(), said_.last_us + 1)) {}
 
-/// Also forgets layouts that `knows_layout` remembered for events that were never written.
+/// Also forgets layouts that `knows_layout` has noted for events that were never written.
 JournalWriting::~JournalWriting() {
   if (committed_) return;
   const auto open = database_.journals.find(run_);
@@ -100,8 +100,8 @@ void JournalWriting::commit(bool& uncertain) {
     to.flush();
     to.sync();
   } catch (...) {
-    // If an index has entered the events meanwhile, the shorter journal will reveal that: so it
-    // must not grow again.
+    // If an index has already entered the events, it notices that the journal is shorter. The
+    // journal must not grow again, or the index would take new events for the old ones.
     const bool seen = to.shows_more();
     to.take_back();
     if (seen) to.lose();

@@ -1,5 +1,5 @@
-// Writes events of a recording to its journal only. The next process that opens the store enters
-// them into the index, and so does the end of the run.
+// Writes events of a recording to its journal only. They are entered into the index by the next
+// process that opens the store, or when the run ends.
 #pragma once
 
 #include "database/database.h"
@@ -19,19 +19,20 @@ namespace flor::store {
 /// True if this process writes the run's events to its journal only (`Catalog::say_in_journal`).
 bool says_in_journal(const Database& database, std::int64_t run);
 
-/// True if this process has written such events that the index lacks.
+/// True if this process has written events to journals that the index lacks.
 bool is_ahead(const Database& database);
-/// Notes that the index has those events now; call it after the commit.
+/// Notes that the index has those events. Call it after the commit.
 void index_has_it(Database& database);
 
-/// The journal of this process for the run; a new one if the disk has lost the previous one.
-/// `is_known(journal)`: the index has events of it; `begin(journal)` returns its first event.
+/// Returns this process's journal for the run; a new one if the disk has failed with the previous
+/// one. `is_known(journal)` tells whether the index has events of the journal; `begin(journal)`
+/// returns its first event.
 RunJournal& journal_of(Database& database, std::int64_t run, const std::string& key,
                        const std::function<bool(const RunJournal&)>& is_known,
                        const std::function<std::vector<std::byte>(const RunJournal&)>& begin);
 
-/// A change that goes to the journal only. Holds the database's mutex from its construction on.
-/// Without `commit` nothing happens; when `commit` returns, the change is durable.
+/// A change of a run that is written to its journal only. Holds the database's mutex while it
+/// exists. The change is durable when `commit` returns, and without `commit` nothing is written.
 class JournalWriting {
  public:
   JournalWriting(Database& database, std::int64_t run);
@@ -45,14 +46,14 @@ class JournalWriting {
   }
   void add_values(std::span<const Value> values);
   void add_rest(const UnwrittenRest& rest);
-  /// The same as in Writing.
+  /// See Writing::knows_layout.
   bool knows_layout(const Digest& layout);
 
   void commit() {
     bool uncertain = false;
     commit(uncertain);
   }
-  /// `uncertain`: other processes may have seen the change although this throws.
+  /// `uncertain`: set if other processes may have seen the change although `commit` throws.
   void commit(bool& uncertain);
 
  private:

@@ -39,7 +39,8 @@ void Placing::know(const std::vector<PackMark>& packs, PackOrigin origin) {
   }
 }
 
-/// Trusts a pack with a damaged header only if a recording of this home names it.
+/// Returns where a pack came from. If its header is damaged, it counts as written here only if a
+/// recording of this home names it.
 PackOrigin Placing::origin_of(const std::string& pack, const File& file) const {
   if (const auto header = read_pack_header(file)) return header->origin;
   return own_.contains(pack) ? PackOrigin::here : PackOrigin::elsewhere;
@@ -49,7 +50,7 @@ const Placing::Pack& Placing::pack_of(const FoundRecord& record) const {
   return packs_.at(static_cast<std::size_t>(record.pack - 1));
 }
 
-/// Reads only the headers of records.
+/// Finds the records in a part of a pack by reading only their headers.
 void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<std::uint64_t> to) {
   const std::filesystem::path path = database_.paths.pack(pack);
   try {
@@ -66,12 +67,12 @@ void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<st
     known.to = std::max(known.to, end);
     known.size = file.size();
   } catch (const Error&) {
-    // A pack that cannot be read now is not given up; one that is gone is.
+    // A pack that exists but cannot be read at the moment must not be treated as gone.
     if (std::error_code gone; std::filesystem::exists(path, gone)) throw;
   }
 }
 
-/// Scans packs that events name, from the end of what the index knows.
+/// Scans the packs that events name, each from the end of the part that the index knows.
 void Placing::scan_named() {
   for (const auto& [pack, bytes] : named_) {
     const auto row = database_.connection("SELECT bytes FROM pack WHERE name = ?1", pack);
@@ -80,8 +81,8 @@ void Placing::scan_named() {
   }
 }
 
-/// Scans all packs: no event names those of `flor gc`, `flor archive` and `flor fetch`, and a chunk
-/// may lie in the pack of a run that is entered later.
+/// Scans all packs. Needed because no event names the packs of `flor gc`, `flor archive` and `flor
+/// fetch`, and because a chunk may lie in the pack of a run that is entered later.
 void Placing::scan_all() {
   has_all_ = true;
   for_each_pack(database_.paths, [this](const std::filesystem::path& pack) {
@@ -105,7 +106,8 @@ bool Placing::is_sound(const FoundRecord& record) {
 std::int64_t Placing::row_of_pack(std::int64_t number, std::uint64_t bytes) {
   const Pack& pack = packs_.at(static_cast<std::size_t>(number - 1));
   const auto known = named_.find(pack.name);
-  // Records at the end that another index did not need may have been cut off since.
+  // The pack may be shorter than that, because records at its end that another index did not need
+  // may have been cut off.
   if (known != named_.end()) bytes = std::max(bytes, std::min(known->second, pack.size));
   return put_pack_row(database_.connection, pack.name, bytes);
 }
@@ -121,7 +123,7 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
   const bool is_foreign = has_row && origin == PackOrigin::here && known->second.foreign;
   if (!has_row || is_foreign || known->second.depth >= depth_end ||
       has_shallower(digest, origin, known->second.depth)) {
-    // May call this function again, for a base.
+    // May call this function again, for the base.
     const auto placed = place(digest, origin, depth_end, has_row ? known->second.id : 0);
     if (placed) {
       known_.insert_or_assign(digest, *placed);
@@ -134,8 +136,9 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
   return known->second.id;
 }
 
-/// Needed because a recording builds upon its own record, which `flor archive` did not see when it
-/// gave the same content of another run a deeper one.
+/// True if there is a record of the content at a smaller depth. A recording builds on its own
+/// record of a content, so that one must be used; `flor archive`, which did not know it, may have
+/// stored a deeper one for another run.
 bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const {
   return std::ranges::any_of(found_.find(digest), [&](const FoundRecord& record) {
     return record.header.depth < depth &&
@@ -143,10 +146,10 @@ bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned de
   });
 }
 
-/// Tries the records of a digest in an order. First come those recorded here: a fetched one may
-/// have been made to collide. Among them, the one that needs fewest others comes first: all that
-/// were built upon any of them lie deeper. A record that no event vouches for is checked: a crash
-/// may have left it half-written, or its event may be lost while others name the content.
+/// Chooses a record of the digest for a row. Records written here come first, because a fetched one
+/// may have been forged. Among equals the one with the smallest depth comes first: chunks that
+/// build on any of them are deeper than it. A record that no event confirms is decoded and
+/// verified, because a crash may have left it incomplete.
 std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
                                           unsigned depth_end, std::uint32_t row) {
   if (const auto placed = place_among(digest, origin, depth_end, row)) return placed;
@@ -188,7 +191,8 @@ std::optional<StoredChunk> Placing::put(const FoundRecord& record, std::uint32_t
   return StoredChunk{id, header.depth, record.origin == PackOrigin::elsewhere};
 }
 
-/// Enters a checkpoint as deleted and collected, so that a copy of it elsewhere may be fetched.
+/// Enters a checkpoint as deleted and collected, so that a copy of it can be fetched from
+/// elsewhere.
 std::string Placing::give_up(const Expected& expected) {
   Connection& connection = database_.connection;
   if (expected.table == "object") {
@@ -223,8 +227,8 @@ std::string Placing::give_up(const Expected& expected) {
   return fmt::format("{} is lost: the packs lack some of it", what);
 }
 
-/// The table that has the row now; empty if it is gone. A checkpoint that was deleted since, but
-/// not collected, has kept its id.
+/// Returns the table that now has the row; empty if it is gone. A checkpoint that was deleted but
+/// not collected is in `discarded` under the same id.
 std::string Placing::table_of(const Expected& expected) {
   const auto is_in = [&](const std::string& name, const char* further) {
     return database_
@@ -236,7 +240,7 @@ std::string Placing::table_of(const Expected& expected) {
   return "discarded";
 }
 
-/// Places content recorded here first: no record from elsewhere may take its row.
+/// Places content recorded here first, so that no record from elsewhere takes its row.
 void Placing::place_all() {
   for (const PackOrigin origin : {PackOrigin::here, PackOrigin::elsewhere}) {
     for (const auto& [place, expected] : expected_) {

@@ -1,5 +1,5 @@
-// Gives chunks to the checkpoints and objects that journals name: rows of `chunk`, made from the
-// records in the packs.
+// Connects checkpoints and objects that journals name with their chunks: makes rows of `chunk` from
+// the records in the packs.
 #pragma once
 
 #include "database/database.h"
@@ -18,20 +18,22 @@
 
 namespace flor::store {
 
-/// Collects rows that were entered with digests only, and gives them chunks at the end, when
-/// deleted ones need none. Within a transaction of the caller.
+/// Collects rows that were entered with digests only, and assigns chunks at the end, when deleted
+/// rows have dropped out. Within a transaction of the caller.
 class Placing {
  public:
   explicit Placing(Database& database) : database_(database) {}
 
-  /// Announces the chunks of a row of `checkpoint` or `object`; replaces an earlier call for the
-  /// row. Records from elsewhere become its chunks only if its content came from elsewhere, too.
+  /// Announces the digests of the chunks of a row of `checkpoint` or `object`; replaces an earlier
+  /// call for the same row. Records from elsewhere are used only if `origin` says that the content
+  /// came from elsewhere, too.
   void expect(const char* table, std::int64_t id, const std::vector<Digest>& chunks,
               PackOrigin origin);
-  /// Notes how long the packs are according to an event, whose origin is also theirs.
+  /// Notes how long the packs are according to an event. The packs have the origin of the event.
   void know(const std::vector<PackMark>& packs, PackOrigin origin);
 
-  /// Enters rows whose chunks are missing as deleted. Returns a line for each.
+  /// Assigns the chunks. Rows whose chunks are missing are marked as deleted; returns a line for
+  /// each.
   std::vector<std::string> finish();
 
  private:
@@ -45,11 +47,11 @@ class Placing {
   struct Pack {
     std::string name;
     PackOrigin origin = PackOrigin::here;
-    std::uint64_t from = 0, to = 0;  ///< the part that was scanned
-    std::uint64_t size = 0;          ///< of the file, at that time
+    std::uint64_t from = 0, to = 0;  ///< the scanned part
+    std::uint64_t size = 0;          ///< size of the file at that time
   };
-  /// The row of the content, of less than this depth. `here`: only of a record that was written
-  /// here, like all records that it builds upon.
+  /// Returns the row of a chunk with this content and a depth below `depth_end`. `origin` here:
+  /// only records written here, with all bases written here.
   std::optional<std::uint32_t> id_of(const Digest& digest, PackOrigin origin,
                                      unsigned depth_end = kAnyDepth);
   std::optional<StoredChunk> place(const Digest& digest, PackOrigin origin, unsigned depth_end,
@@ -72,8 +74,8 @@ class Placing {
 
   Database& database_;
   std::map<std::pair<std::string, std::int64_t>, Expected> expected_;  ///< by table and id
-  std::map<std::string, std::uint64_t> named_;  ///< lengths of packs, as far as events tell
-  std::set<std::string> own_;                   ///< packs that a recording of this home names
+  std::map<std::string, std::uint64_t> named_;  ///< lengths of packs according to events
+  std::set<std::string> own_;                   ///< packs named by recordings of this home
   // Packs, numbered in the order in which they were found.
   bool has_all_ = false;
   std::map<std::string, std::int64_t> numbers_;

@@ -1,4 +1,4 @@
-// Rebuilds the index, and finds out whether that is needed.
+// Decides whether the index must be rebuilt, and rebuilds it.
 #include "base/system_error.h"
 #include "database/schema.h"
 #include "database/shared_view_mark.h"
@@ -43,7 +43,7 @@ constexpr std::chrono::seconds kLongWait{60};
       ENOSPC);
 }
 
-/// Shows progress on standard error if it takes long: on a terminal, in a line that changes.
+/// Shows progress on standard error if it takes long; on a terminal by rewriting one line.
 class RebuildLine {
  public:
   ~RebuildLine() {
@@ -71,14 +71,16 @@ class RebuildLine {
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
 };
 
-/// Makes `made` from the journals and packs of a home, without reading its present index.
+/// Builds the index `made` from the journals and packs of a home, without reading the present
+/// index.
 RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& filesystem) {
   RefreshReport report;
   Database database(made, OpenMode::create, filesystem);
   database.connection.execute("PRAGMA synchronous=OFF");
   const std::lock_guard lock(database.mutex);
   Transaction transaction(database.connection);
-  // Before the journals are read: it is outdated if another machine removes something meanwhile.
+  // Noted before the journals are read: if another machine removes something meanwhile, the mark
+  // changes and this index is outdated.
   if (made.shared) note_mark(database.connection, mark_of(home));
   const std::vector<Announcement> waiting =
       made.shared ? waiting_announcements(database) : std::vector<Announcement>();
@@ -100,15 +102,15 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
   return report;
 }
 
-/// True if the home cannot take an index, so that one elsewhere helps; false if another process is
-/// in the way, for which the user can wait.
+/// True if the failure means that the home cannot hold an index, so that one elsewhere helps. False
+/// if another process is in the way, in which case the user can wait.
 bool is_of_the_disk(const std::exception& failure) {
   const auto* error = dynamic_cast<const Error*>(&failure);
   return dynamic_cast<const fs::filesystem_error*>(&failure) ||
          (error && error->status() == ExitStatus::failed);
 }
 
-/// "the journals of 3 runs".
+/// Returns "the journals of 3 runs".
 std::string runs_of(const RefreshReport& report) {
   return fmt::format("the journals of {} run{}", report.runs, report.runs == 1 ? "" : "s");
 }
@@ -122,7 +124,7 @@ std::string name_of_index(const Paths& paths) {
   return paths.index.empty() ? "of " + paths.home.string() : paths.catalog().string();
 }
 
-/// Makes an index for one command, because the home, or this machine, cannot take one.
+/// Builds an index for a single command, because the home, or this machine, cannot hold one.
 std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesystem& filesystem,
                                                      const std::string& why) {
   try {
@@ -148,13 +150,14 @@ RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   RefreshReport report = make_index(made, paths, filesystem);
   making.replace(paths.catalog(), filesystem);
   std::error_code error;
-  // An incomplete index stays marked, so that the next command searches for the rest.
+  // An incomplete index stays marked as damaged, so that the next command looks for the rest.
   if (report.is_whole) fs::remove(damage_mark(paths.catalog()), error);
   if (!report.is_whole) remember_damage(paths.catalog());
-  // Announced again, because the new index would never look at them otherwise.
+  // Announced again: otherwise the new index would never look at these runs' journals.
   for (const std::string& key : report.unread) announce(paths, key);
   if (!paths.shared) {
-    for (const std::string& key : report.dropped) announce(paths, key);  // leftovers are removed
+    // Announced, so that their directories are removed.
+    for (const std::string& key : report.dropped) announce(paths, key);
   }
   sync_directory(filesystem, paths.catalog().parent_path());
   return report;
@@ -175,25 +178,25 @@ IndexElsewhere::IndexElsewhere(const Paths& paths, Filesystem& filesystem) : pat
 
 namespace {
 
-/// Whether the index of a shared home needs not be made again.
+/// True if the index of a shared home need not be rebuilt.
 bool is_usable(const Paths& paths) {
   if (look_at(paths.catalog(), kCatalogForm) != FileState::sound) return false;
   try {
     const auto connection = store::open_for_reading(paths, paths.catalog());
     return is_current(*connection, paths);
   } catch (const Error&) {
-    return true;  // opening it will say why
+    return true;  // opening it will report the reason
   }
 }
 
-/// Makes this machine's index of a shared home, if it is missing, damaged or outdated.
+/// Rebuilds this machine's index of a shared home if it is missing, damaged or outdated.
 void require_own_index(const Paths& paths, Filesystem& filesystem) {
   if (is_usable(paths)) return;
   const FileState before = look_at(paths.catalog(), kCatalogForm);
   try {
     const RemakingLock lock(filesystem, paths, "catalog",
                             before == FileState::sound ? std::chrono::seconds(0) : kLongWait);
-    if (is_usable(paths)) return;  // another process did it
+    if (is_usable(paths)) return;  // another process has rebuilt it
     const RefreshReport report = rebuild(paths, filesystem);
     const std::string why =
         before == FileState::sound ? "is outdated, since content of the store was moved or "
@@ -254,11 +257,12 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
                     "record into another one (--flor_home or FLOR_HOME)",
                     paths.home.string()));
   }
-  if (!has_journals) return nullptr;  // opening makes an empty one, or reports that there is none
+  // Opening the store creates an empty index, or reports that there is no store.
+  if (!has_journals) return nullptr;
   try {
     const RemakingLock lock(filesystem, paths, "catalog");
     if (look_at(paths.catalog(), kCatalogForm) == FileState::sound)
-      return nullptr;  // another process did it
+      return nullptr;  // another process has rebuilt it
     const RefreshReport report = rebuild(paths, filesystem);
     say(fmt::format("the catalog {} was {}: it was made again from {}", paths.catalog().string(),
                     name_of(before), runs_of(report)),
@@ -278,7 +282,7 @@ std::unique_ptr<IndexElsewhere> require_index(const Paths& paths, OpenMode mode,
 
 namespace {
 
-/// A user who may not write the home locks what there is.
+/// Opens the lock file. A user who may not write to the home opens the existing one for reading.
 std::unique_ptr<File> open_lock(Filesystem& filesystem, const fs::path& path) {
   try {
     return std::make_unique<File>(filesystem, path, O_RDWR | O_CREAT, kInHome);
@@ -311,7 +315,8 @@ RemakingLock::RemakingLock(Filesystem& filesystem, const Paths& paths, const cha
     }
     files_.push_back(std::move(file));
   };
-  // Machines make their indexes at once; nothing is moved meanwhile.
+  // Machines may build their indexes at the same time; the shared lock prevents that records are
+  // moved meanwhile.
   if (is_own) lock(paths.catalog().parent_path() / "making.lock", LOCK_EX, kLongWait);
   lock(paths.maintenance_lock(), is_own ? LOCK_SH : LOCK_EX, patience);
 }

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Number of a run's values that are held in memory before they are entered.
+/// Number of logged values of a run that are held in memory before they are entered.
 constexpr std::size_t kLoggedMax = 100'000;
 
 std::int64_t id_of_run(Connection& connection, std::string_view key) {
@@ -56,8 +56,8 @@ std::int64_t put_layout_row(Connection& connection, const Digest& digest,
   return row->step() ? row->integer(0) : 0;
 }
 
-/// True for errors that will occur the next time, too. All others are temporary, and no reason to
-/// give anything up.
+/// True for errors that will occur again. Other errors are temporary, so nothing may be given up
+/// because of them.
 bool is_damage(const Error& error) {
   if (dynamic_cast<const Damaged*>(&error) || dynamic_cast<const StatementRefused*>(&error)) {
     return true;
@@ -66,7 +66,7 @@ bool is_damage(const Error& error) {
   return reason && reason->code() == EIO;
 }
 
-/// Enters the events of one run's journals, in the order of their times.
+/// Enters the events of one run's journals in order of their times.
 class RunReader {
  public:
   RunReader(Database& database, Placing& placing, std::string key, RefreshReport& report)
@@ -77,7 +77,8 @@ class RunReader {
         run_(id_of_run(connection_, key_)),
         report_(report) {}
 
-  /// False if the run cannot be entered yet, because the leader of its group is missing.
+  /// Returns false if the run cannot be entered yet, because the run of its group's rank 0 is
+  /// missing.
   bool read() {
     std::vector<Source> sources = open_journals();
     while (true) {
@@ -115,11 +116,13 @@ class RunReader {
     std::optional<JournalEvent> event = {};
     JournalPosition from = {}, done = {};
     std::int64_t last_us = 0;
-    std::vector<Value> found = {};  ///< by a replay; the event with their parts is to come
-    bool lost = false;              ///< some values of `found` may be
+    std::vector<Value> found = {};  ///< values of a replay whose event `parts` has not been read
+                                    ///< yet
+    bool lost = false;              ///< some values of `found` may be lost
 
     void advance() {
-      // Found values are complete only with an event to come, and are read again with it.
+      // Values of a replay are complete only with their event `parts`; until then the position
+      // stays before them, so that they are read again together.
       if (found.empty()) {
         done = reader->position();
         last_us = std::max(last_us, event->at_us);
@@ -138,7 +141,8 @@ class RunReader {
             "writer = ?2",
             run_, found.number);
         if (row->step()) {
-          // Nothing more comes, and another process may be sealing the journal right now.
+          // A closed journal has no further events, and another process may be sealing it at this
+          // moment.
           if (row->integer(3) != 0) continue;
           source.from = {static_cast<std::uint64_t>(row->integer(0)),
                          static_cast<std::uint64_t>(row->integer(1))};
@@ -158,8 +162,8 @@ class RunReader {
     return sources;
   }
 
-  /// Enters logged values together: many of a series become a block, which is faster. An error in
-  /// them costs no other event.
+  /// Enters logged values together, because it is faster to make one block of many values of a
+  /// series. An error in them does not affect other events.
   void enter_logged_values() {
     if (logged_.empty()) return;
     const std::vector<Value> values = std::exchange(logged_, {});
@@ -171,7 +175,7 @@ class RunReader {
     }
   }
 
-  /// Skips the rest of a journal.
+  /// Skips the rest of a journal that cannot be read.
   void pass_over(const Error& error) {
     const bool later = may_be_readable_later(error);
     if (!later && !is_damage(error)) throw;
@@ -323,11 +327,11 @@ class RunReader {
         run_ = 0;
         return;
       default:
-        return;  // an event of a later version
+        return;  // an unknown event of a later version
     }
   }
 
-  /// True for events that do not depend on the values before them.
+  /// True if applying the event does not depend on values logged before it.
   static bool is_about_others(EventKind kind) {
     switch (kind) {
       case EventKind::values:
@@ -392,7 +396,8 @@ class RunReader {
         "INSERT OR IGNORE INTO object (digest, raw_bytes, layout, chunks) VALUES (?1, ?2, ?3, x'')",
         event.digest, static_cast<std::int64_t>(event.raw_bytes), layout);
     insert->run();
-    // An object that was recorded here keeps that content when it is imported, too; not vice versa.
+    // An object recorded here keeps its chunks if the same object is imported. An imported one is
+    // replaced if it is recorded here.
     if (insert->changes() == 0 && event.foreign && !is_own(connection_, run_)) return;
     const auto row = connection_("SELECT id FROM object WHERE digest = ?1", event.digest);
     row->step();
@@ -418,14 +423,16 @@ class RunReader {
   std::string key_;
   std::int64_t run_;
   RefreshReport& report_;
-  std::vector<Value> logged_;  ///< values that are not entered yet
+  std::vector<Value> logged_;  ///< values not entered yet
   std::int64_t read_ = 0;
   bool headless_ = false, recount_ = false, dropped_ = false;
-  /// Lines about lost events, until a copy event states all facts about the run anew.
+  /// Messages about lost events. They are dropped if a copy event states all facts about the run
+  /// again.
   std::vector<std::string> cost_;
 };
 
-/// True also if its size is unknown: that is reported each time, until it can be read.
+/// True if the journal may have events, also if its size is unknown: the error is then reported
+/// each time until it can be read.
 bool may_have_events(const Database& database, const fs::path& journal) {
   std::error_code error;
   const auto size = length_of(database.paths, journal, error);
@@ -433,7 +440,7 @@ bool may_have_events(const Database& database, const fs::path& journal) {
   return size > kFileHeaderBytes && !has_no_beginning(database.files, journal);
 }
 
-/// Keys of runs whose journals have events that the index lacks.
+/// Returns the keys of runs whose journals have events that the index lacks.
 std::vector<std::string> runs_behind(Database& database) {
   std::set<std::string> behind, announced;
   for (Announcement& one : waiting_announcements(database)) announced.insert(std::move(one.run));
@@ -452,7 +459,8 @@ std::vector<std::string> runs_behind(Database& database) {
     std::error_code error;
     const fs::path journal =
         journal_in(database.paths.run(rows->text_view(0)) / std::to_string(rows->integer(1)));
-    // Sealed by a process with another index: events that this one lacks have lost their positions.
+    // It was sealed by a process with another index. Positions in it do not match those of events
+    // that this index lacks, so this index must be rebuilt.
     if (journal.filename() == kSealedName) {
       remember_damage(database.paths.catalog());
       continue;
@@ -460,18 +468,18 @@ std::vector<std::string> runs_behind(Database& database) {
     const auto size = length_of(database.paths, journal, error);
     const auto known = static_cast<std::uint64_t>(rows->integer(2));
     if (!error && size > known) behind.insert(rows->text(0));
-    // Its writer has removed events that were entered, which only a new index can undo.
+    // The writer has removed events that were already entered, which only a rebuilt index can undo.
     if (!error && size < known) remember_damage(database.paths.catalog());
   }
   return {behind.begin(), behind.end()};
 }
 
-/// Removes directories of dropped runs: the process that dropped them had an index that was
-/// replaced.
+/// Removes directories of dropped runs that remain because the process that dropped the runs had an
+/// index that was replaced.
 void remove_dropped(Database& database, const std::set<std::string>& keys) {
-  // A shared home's are left to `flor gc`: other indexes must know that they go.
+  // On a shared home they are left to `flor gc`, because other indexes must be made outdated first.
   if (database.paths.shared || database.may_be_replaced()) return;
-  // The transaction keeps other processes from fetching one of them again meanwhile.
+  // The transaction prevents other processes from fetching one of the runs meanwhile.
   Transaction transaction(database.connection);
   for (const std::string& key : keys) {
     if (id_of_run(database.connection, key) == 0) remove_run_directory(database.paths, key);
@@ -482,14 +490,14 @@ void remove_dropped(Database& database, const std::set<std::string>& keys) {
 
 namespace {
 
-/// True if a journal whose writer has ended grew after it was entered. A torn tail is no event.
+/// True if a journal whose writer has ended grew after it was entered. A torn tail does not count.
 bool says_more(Database& database, const fs::path& journal, JournalPosition entered) {
   std::error_code error;
   if (fs::file_size(journal, error) <= entered.bytes || error) return false;
   try {
     return JournalReader(database.files, journal, entered).next().has_value();
   } catch (const Error&) {
-    return false;  // reported when it was read
+    return false;  // was reported when it was read
   }
 }
 
@@ -521,8 +529,8 @@ void close_ended_journals(Database& database, const std::set<std::string>& unrea
   }
 }
 
-/// A file that is no journal, is gone or must not be read costs no other journal. It is read again
-/// later, since all of this can be repaired.
+/// If a file is not a journal, is gone or may not be read, other journals are still entered. It is
+/// read again later, because all of this can be repaired.
 bool may_be_readable_later(const Error& error) {
   if (dynamic_cast<const NewerFormat*>(&error)) return true;
   const auto* reason = dynamic_cast<const SystemError*>(&error);
@@ -545,7 +553,7 @@ std::int64_t began_at(const Database& database, const std::string& key) {
       }
       if (began == 0 || said < began) began = said;
     } catch (const Error&) {
-      // Reported when it is read.
+      // Will be reported when the journal is read.
     }
   }
   return began;
@@ -562,7 +570,7 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
   }
   std::ranges::sort(runs);
   std::size_t done = 0;
-  // Runs that wait for the leader of their group come after it, whatever their clocks say.
+  // Runs whose group's rank 0 is not entered yet are read after it, whatever their clocks say.
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
@@ -656,12 +664,12 @@ RefreshReport refresh(Database& database) {
   const std::vector<std::string> keys = runs_behind(database);
   if (keys.empty() && !lacks_evaluations(database)) {
     note_served(database, waiting, {});
-    transaction.commit();  // another process has entered it meanwhile
+    transaction.commit();  // another process has entered everything meanwhile
     return report;
   }
   enter_runs(database, keys, report);
   close_ended_journals(database, report.unread);
-  // Some evaluations came with runs.
+  // Results of evaluations may belong to runs that were just entered.
   enter_new_evaluations(database, report.damage);
   note_served(database, waiting, report.unread);
   std::vector<fs::path> served;

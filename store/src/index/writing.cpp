@@ -16,8 +16,9 @@ namespace flor::store {
 
 namespace {
 
-/// Limited because each keeps a file open, of which a process may have a thousand. If a run's
-/// journal was closed, its next event goes into a new one.
+/// The number of journals kept open is limited, because each takes a file descriptor, of which a
+/// process may have only a thousand. After a run's journal was closed, its next event begins a new
+/// one.
 constexpr std::size_t kOpenJournalsMax = 32;
 
 }  // namespace
@@ -26,10 +27,11 @@ Writing::Writing(Database& database)
     : lock_(database.mutex),
       database_(database),
       home_(database.paths, database.files, database.connection.patience()),
-      // The journal makes it durable, and restores what a power loss takes from the index.
+      // The transaction need not be durable by itself: the journal is, and restores what a power
+      // loss removes from the index.
       transaction_(database.connection, Kept::journals),
       was_ahead_(is_ahead(database)) {
-  // Before the journal continues, the index gets all its earlier events.
+  // The index must have all earlier events before the journal continues.
   if (was_ahead_ || database.paths.shared) enter_behind(database);
 }
 
@@ -41,7 +43,7 @@ Writing::~Writing() {
   }
 }
 
-/// A time later than that of all earlier events of the run, even if the clock was set back.
+/// Returns a time later than all earlier events of the run, even if the clock was set back.
 std::int64_t Writing::time_of(std::int64_t run) {
   std::int64_t& time = times_[run];
   if (time == 0) {
@@ -65,7 +67,7 @@ void Writing::enter(std::int64_t run, EventKind kind, std::vector<std::byte> pay
 }
 
 void Writing::note_values(std::int64_t run, EventKind kind, std::span<const Value> values) {
-  // Values may be of several replays, whose values follow each other.
+  // The values of one replay are adjacent, so each stretch becomes its own events.
   for (auto first = values.begin(); first != values.end();) {
     const std::int64_t replay = first->replay;
     const auto last = std::find_if(first, values.end(),
@@ -96,10 +98,10 @@ void Writing::add_rest(std::int64_t run, const UnwrittenRest& rest) {
   if (rest.gaps) add(run, GapsEvent{*rest.gaps});
 }
 
-/// In a shared home, another machine may have dropped the run with its journals, which this index
-/// cannot see: a new journal would say nothing of how the run began. And a process that was killed
-/// while it dropped a run has left journals: what they say would come before what is said now, and
-/// their end would drop the run again.
+/// Throws if this run's journals were removed or belong to a dropped run, on a shared home. Another
+/// machine may have dropped the run with its journals, which this index does not know, and a new
+/// journal would not say how the run began. A process that was killed while dropping a run may have
+/// left journals, whose last event would drop the run again.
 void Writing::require_own_journals(std::int64_t run, const std::string& key) {
   if (!database_.paths.shared || database_.journals.contains(run)) return;
   const bool knows = connection()("SELECT 1 FROM journal WHERE run = ?1", run)->step();
@@ -146,18 +148,19 @@ void Writing::begin_journal(std::int64_t run, std::int64_t began_us) {
 }
 
 bool Writing::knows_layout(std::int64_t run, const Digest& layout) {
-  noted_[run];  // lets the destructor forget the layout, even if no event follows
+  noted_[run];  // lets the destructor forget the layout even if no event follows
   return journal(run).knows_layout(layout);
 }
 
-/// An index that a power loss has set back finds later events of a journal by its position there.
-/// So the first position must be on disk, and the journal stays announced until it is.
+/// Enters new journals into the index. An index that a power loss has set back finds later events
+/// of a journal by its position. So the first position must be durable, and the journal stays
+/// announced until it is.
 void Writing::register_journals() noexcept {
   try {
     const auto is_new = [&](const auto& entry) {
       return database_.journals.at(entry.first)->is_announced();
     };
-    // A process that reads another index than this one must find the journal by its announcement.
+    // A process that reads another index finds the journal only by its announcement.
     if (std::ranges::none_of(noted_, is_new) || database_.may_be_replaced()) return;
     if (database_.has_log) {
       Transaction lasting(connection());
@@ -168,11 +171,11 @@ void Writing::register_journals() noexcept {
     }
     for (const auto& entry : noted_) database_.journals.at(entry.first)->withdraw_announcement();
   } catch (const std::exception&) {
-    // The journal stays announced; the change is made.
+    // The change itself is made, and the journal stays announced.
   }
 }
 
-/// Closes surplus journals: first those that this change did not write.
+/// Closes surplus journals, first those that this change did not write.
 void Writing::close_journals() noexcept {
   auto& journals = database_.journals;
   const auto close = [&](bool noted) {
@@ -197,7 +200,7 @@ void Writing::commit(bool& uncertain) {
   if (dropped_ != 0) apply(database_, dropped_, DropEvent{});
   uncertain = true;
   transaction_.commit();
-  // From here on the index has the events: nothing may take them back.
+  // From here on the index has the events, so the journals must keep them.
   committed_ = true;
   if (was_ahead_) index_has_it(database_);
   for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();
@@ -218,7 +221,8 @@ void drop_run(Database& database, std::int64_t run, const std::function<void(Con
   }
   database.journals.erase(run);
   database.said.erase(run);
-  // A new index may be made from journals that were read before this: it must find the drop there.
+  // A new index may be under construction from journals read earlier. It must find the drop event,
+  // so the journals stay.
   if (database.may_be_replaced()) return;
   database.renew_mark();
   remove_run_directory(database.paths, key);

@@ -1,5 +1,6 @@
-// A change of the facts about runs: entered into the index and into the journals of the runs, both
-// or neither. Every change of a run's facts goes this way; the journals are the truth.
+// A change of the facts about runs, entered into the index and into the journals of the runs, both
+// or neither. All changes of a run are made this way, because the index must be rebuildable from
+// the journals.
 #pragma once
 
 #include "database/database.h"
@@ -22,10 +23,10 @@
 
 namespace flor::store {
 
-/// Holds the database's mutex and its write lock from its construction on, and the lock of a shared
-/// home. The constructor also enters events that this process has written to journals only, and
-/// what other machines have said. Without `commit` nothing happens; when `commit` returns, the
-/// change is durable.
+/// Holds the database's mutex and write lock from its construction on, and the lock of a shared
+/// home. The constructor first enters events that this process has written to journals only, and
+/// events of other machines. The change is durable when `commit` returns; without `commit` nothing
+/// is changed.
 class Writing {
  public:
   explicit Writing(Database& database);
@@ -35,36 +36,36 @@ class Writing {
 
   Connection& connection() { return database_.connection; }
 
-  /// Applies the event to the run, and notes it for the journal.
+  /// Applies the event to the index, and adds it to the run's journal.
   template <typename Event>
   void add(std::int64_t run, const Event& event) {
     apply(database_, run, event);
     note(run, event);
   }
-  /// Only notes the event: the caller has changed the index itself.
+  /// Adds the event to the journal only; the caller has changed the index itself.
   template <typename Event>
   void note(std::int64_t run, const Event& event) {
     enter(run, Event::kKind, encode_event(time_of(run), event));
   }
-  /// Notes the end of the run, which `commit` removes with all facts about it.
+  /// Notes that the run is removed. `commit` then deletes its journals.
   void note_drop(std::int64_t run);
-  /// Puts the next events into a new journal, which says when the run began.
+  /// Begins a new journal for the next events; its first event says when the run began.
   void begin_journal(std::int64_t run, std::int64_t began_us);
   void add_values(std::int64_t run, std::span<const Value> values);
-  /// Adds values of one replay, with the parts in which they were found.
+  /// Adds values that one replay found, and the parts of the run in which it found them.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                     std::span<const ReplayedPart> parts);
   void add_rest(std::int64_t run, const UnwrittenRest& rest);
-  /// True if the run's journal of this process has the layout, or is about to get it.
+  /// True if this process's journal of the run has the layout, or will have it after `commit`.
   bool knows_layout(std::int64_t run, const Digest& layout);
 
-  /// Throws Error if the disk has no room, or fails.
+  /// Throws Error if the disk is full or fails.
   void commit() {
     bool uncertain = false;
     commit(uncertain);
   }
-  /// `uncertain`: set before the first step after which the change may take effect in spite of an
-  /// exception.
+  /// `uncertain`: set before the first step after which the change may take effect although
+  /// `commit` throws.
   void commit(bool& uncertain);
 
  private:
@@ -88,11 +89,12 @@ class Writing {
   std::map<std::int64_t, std::int64_t> times_;
   std::map<std::int64_t, std::int64_t> began_;
   std::int64_t dropped_ = 0;
-  bool was_ahead_;  ///< this process had written events that the index lacked
+  bool was_ahead_;  ///< at construction, this process had written events that the index lacked
   bool committed_ = false;
 };
 
-/// Writes one event, durable when it returns: to the journal only, or to the index, too.
+/// Writes one event, which is durable when it returns: to the journal, and also to the index unless
+/// the run `says_in_journal`.
 template <typename Event>
 void write(Database& database, std::int64_t run, const Event& event) {
   if (says_in_journal(database, run)) {
@@ -106,12 +108,12 @@ void write(Database& database, std::int64_t run, const Event& event) {
 }
 
 /// Removes the run with all facts about it, and its journals. `also` is called in the same
-/// transaction; nothing happens if it throws.
+/// transaction; if it throws, nothing is removed.
 void drop_run(Database& database, std::int64_t run,
               const std::function<void(Connection&)>& also = {});
 
-/// Writes the last event of a run, after the rest that could not be written before. Then the index
-/// has the whole run; if it cannot be written now, the next command enters the rest.
+/// Writes `rest`, and then the last event of a run, also into the index. If the index cannot be
+/// written at the moment, the next command enters them from the journal.
 template <typename Event>
 void write_last(Database& database, std::int64_t run, const Event& event,
                 const UnwrittenRest& rest) {

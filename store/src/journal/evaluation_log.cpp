@@ -44,7 +44,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The only kind of frame.
+/// The only kind of frame in these logs.
 constexpr std::uint16_t kEvaluation = 1;
 
 using Key = std::tuple<Digest, std::string, std::string, std::string, std::string>;
@@ -56,11 +56,12 @@ void put(Events& events, EvaluationEvent event) {
   if (!is_new && counts_before(event, found->second)) found->second = std::move(event);
 }
 
-/// Reads the events of a log after `from`, and returns where it ends.
+/// Reads the events of a log from a position on, and returns where the log ends.
 JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPosition from,
                          Events& events, std::vector<std::string>& damage) {
   try {
-    // Checked before it is read: without a writer, a torn end stays torn.
+    // Must be asked before reading: if there is no writer then, an incomplete end will stay
+    // incomplete.
     const bool is_open = is_written(filesystem, path);
     JournalReader reader(filesystem, path, from);
     while (const auto frame = reader.next()) {
@@ -69,7 +70,7 @@ JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPo
     }
     damage.insert(damage.end(), reader.damage().begin(), reader.damage().end());
     JournalPosition end = reader.position();
-    std::error_code gone;  // it was joined meanwhile
+    std::error_code gone;  // set if the log was joined with others meanwhile
     const auto size = fs::file_size(path, gone);
     if (!is_open && !gone) end.bytes = std::max<std::uint64_t>(end.bytes, size);
     return end;
@@ -79,7 +80,7 @@ JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPo
   }
 }
 
-/// The logs in the home, with their lengths.
+/// Returns the logs in the home with their lengths.
 std::map<std::string, std::uint64_t> sizes_of_logs(const Paths& paths) {
   std::map<std::string, std::uint64_t> sizes;
   for (const fs::path& path : find_evaluation_logs(paths)) {
@@ -98,8 +99,8 @@ std::vector<EvaluationEvent> values_of(Events events) {
   return all;
 }
 
-/// Keeps every process from writing the log, and from joining it, while the result lives. Nothing
-/// if a process does so already, or may, or has joined it.
+/// Prevents every process from writing or joining the log while the returned file exists. Returns
+/// null if a process is doing so, may do so, or has already joined the log.
 std::unique_ptr<File> take_closed(Filesystem& filesystem, const fs::path& path) {
   try {
     auto log = std::make_unique<File>(filesystem, path, O_RDONLY);
@@ -121,8 +122,8 @@ bool counts_before(const EvaluationEvent& event, const EvaluationEvent& other) {
 
 void EvaluationLog::open() {
   require_directory_in_home(paths_.evaluations());
-  // A log that has no lock yet counts as one whose writer has ended: a process that joins such logs
-  // may lock and remove it.
+  // Until it is locked, a new log looks as if its writer had ended, so a process that joins logs
+  // may lock and remove it; then another file is made.
   do {
     const fs::path path = paths_.evaluations() / fmt::format("{:016x}.log", random_bits());
     frames_ = std::make_unique<FrameWriter>(files_, path);
@@ -201,7 +202,7 @@ bool differ_from(const Paths& paths, const LogPositions& read) {
   const auto gone = [&](const auto& entry) { return !sizes.contains(entry.first); };
   const auto differs = [&](const auto& entry) {
     const auto known = read.find(entry.first);
-    // A log without events does not count.
+    // A log without events is not counted.
     return known == read.end() ? entry.second > kFileHeaderBytes
                                : entry.second != known->second.bytes;
   };
@@ -211,8 +212,8 @@ bool differ_from(const Paths& paths, const LogPositions& read) {
 std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Paths& paths,
                                               LogPositions& read,
                                               std::vector<std::string>& damage) {
-  // Logs that are joined meanwhile are gone, and their events are in a newer one: all are read
-  // again until they are the same ones before and after.
+  // If logs are joined during the reading, they are gone, and their events are in a newer log. So
+  // all logs are read again until the set of logs is the same before and after.
   while (true) {
     const std::vector<fs::path> logs = find_evaluation_logs(paths);
     Events events;
@@ -221,7 +222,8 @@ std::vector<EvaluationEvent> read_evaluations(Filesystem& filesystem, const Path
     for (const auto& [name, size] : sizes_of_logs(paths)) {
       if (size <= kFileHeaderBytes) continue;
       const auto known = read.find(name);
-      // A shorter one has lost its end, or was mended: it is read from its beginning.
+      // A log that became shorter has lost its end or was repaired, so it is read from the
+      // beginning.
       const bool goes_on = known != read.end() && known->second.bytes <= size;
       now[name] = read_log(filesystem, paths.evaluations() / name,
                            goes_on ? known->second : JournalPosition{}, events, met);
@@ -253,7 +255,7 @@ void join_evaluation_logs(Filesystem& filesystem, const Paths& paths) {
   }
   if (closed.size() <= kEvaluationLogsMax) return;
   for (const fs::path& path : closed) read_log(filesystem, path, {}, events, damage);
-  if (!damage.empty()) return;  // `flor fsck` names it, and its repair keeps what is left
+  if (!damage.empty()) return;  // reported by `flor fsck`, whose repair keeps the rest
   EvaluationLog joined(filesystem, paths);
   for (const EvaluationEvent& event : values_of(std::move(events))) joined.append(event);
   joined.sync();

@@ -12,7 +12,8 @@
 
 namespace flor::store {
 
-// The numbers are on disk: append only. Field 1 of an event is its time.
+// The lists of fields of all events (journal/fields.h). The numbers are on disk: append only. Field
+// 1 of every event is its time.
 
 template <typename F>
 void fields(F& f, RunBuild& build) {
@@ -166,7 +167,7 @@ template <typename F>
 void fields(F& f, CheckpointNames& names) {
   f(2, static_cast<std::vector<CheckpointName>&>(names));
 }
-/// A structure whose fields are compressed as a whole.
+/// Writes or reads a struct as one field that contains its fields in compressed form.
 template <typename T>
 void packed(FieldWriter& f, std::uint16_t number, const T& value) {
   const std::vector<std::byte> raw = write_fields(value);
@@ -448,7 +449,7 @@ std::vector<std::byte> encode_event(std::int64_t at_us, const Event& event) {
   std::vector<std::byte> out;
   FieldWriter writer(out);
   writer(1, at_us);
-  fields(writer, const_cast<Event&>(event));  // reads it alone
+  fields(writer, const_cast<Event&>(event));  // not modified
   return out;
 }
 
@@ -508,7 +509,7 @@ FLOR_EVENT(DropEvent)
 
 namespace {
 
-/// The length of the texts that a point has.
+/// Returns the length of a value's texts, as they count for kBlockTextMax.
 std::size_t text_bytes(const Value& value) {
   const auto* text = std::get_if<std::string>(&value.value);
   return value.place.inner.size() + (text ? text->size() : 0);
@@ -533,15 +534,15 @@ ValuesEvent alone(const Value& value, std::string_view replay_key) {
   return event;
 }
 
-/// Whose values are strings.
+/// True for types whose values are strings.
 bool is_text(ValueType type) { return type >= ValueType::text && type <= ValueType::table; }
 
-/// Points of one series that wait to become a block.
+/// Points of one series that will become a block.
 struct Gathered {
   const Value* first = nullptr;
   std::vector<PointView> points;
   std::size_t text = 0;
-  std::size_t next = 0;  ///< the series of the value that came after the last one of this
+  std::size_t next = 0;  ///< index of the series whose value followed the last value of this series
 };
 
 }  // namespace
@@ -559,7 +560,8 @@ std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::strin
     one.text = 0;
   };
   const auto series_of = [&](const Value& value) -> Gathered& {
-    // A program logs the same names in the same order again and again.
+    // Programs log the same names in the same order repeatedly, so the next series is guessed
+    // first.
     const std::size_t guess = series.empty() ? 0 : series[last].next;
     if (guess < series.size() && series[guess].first->name == value.name &&
         series[guess].first->place.path == value.place.path) {

@@ -1,8 +1,8 @@
-// Events: the contents of the journals of runs, one frame each. The index is made by applying them
-// in order. docs/internals/format.md describes their fields.
+// Events: what the journals of runs contain, one event per frame. The index is built by applying
+// them in order. docs/internals/format.md describes their fields.
 //
-// An event says what happened, in terms of the run itself (loops, places, digests, keys), never by
-// numbers of rows, so that it means the same in every index.
+// An event describes what happened in terms of the run (loops, places, digests, keys), never by row
+// numbers, so that it means the same in every index.
 #pragma once
 
 #include "file/frames.h"
@@ -18,9 +18,9 @@
 
 namespace flor::store {
 
-/// On disk: append only.
+/// The numbers are on disk: append only.
 enum class EventKind : std::uint16_t {
-  piece = 0,  ///< the beginning of the payload of the next frame that is none
+  piece = 0,  ///< a part of an event that is too long for one frame; the next frames have the rest
   writer = 1,
   run = 2,
   argument = 3,
@@ -32,10 +32,10 @@ enum class EventKind : std::uint16_t {
   parts = 9,
   resume = 10,
   sealed = 11,
-  // 12 is free
+  // 12 is unused
   end = 13,
   object = 14,
-  found = 15,  ///< as `values`: counts with the frame `parts` that follows
+  found = 15,  ///< values of a replay; they become valid with the event `parts` that follows
   gaps = 16,
   interrupt = 17,
   reopen = 18,
@@ -62,7 +62,8 @@ enum class EventKind : std::uint16_t {
   label = 39,
 };
 
-/// Calls `visit(kind, bytes)` for each frame of an event: as many pieces as it takes, and the rest.
+/// Splits an event into frames and calls `visit(kind, bytes)` for each: pieces, then the last
+/// frame.
 template <typename Visit>
 void in_frames(EventKind kind, std::span<const std::byte> payload, const Visit& visit) {
   while (payload.size() > kFrameBytesMax) {
@@ -72,30 +73,31 @@ void in_frames(EventKind kind, std::span<const std::byte> payload, const Visit& 
   visit(static_cast<std::uint16_t>(kind), payload);
 }
 
-/// First in each journal.
+/// The first event of each journal: who writes it.
 struct WriterEvent {
   static constexpr auto kKind = EventKind::writer;
   std::string run;          ///< key
-  std::int64_t number = 0;  ///< of the writer's directory
+  std::int64_t number = 0;  ///< name of the writer's directory
   std::int64_t process = 0;
   std::string host;
-  std::string flor;  ///< version
-  /// When the run began, where the first event that it has is a later one; else 0.
+  std::string flor;  ///< version of Flor
+  /// If the first event in this journal came after the run's beginning, when the run began; else 0.
+  /// In Unix microseconds.
   std::int64_t began_us = 0;
 };
 
 struct RunEvent {
   static constexpr auto kKind = EventKind::run;
   std::string key;
-  NewRun start;        ///< `rank->group` is not kept
-  std::string leader;  ///< of a rank but the first: key of the first one's run
+  NewRun start;        ///< its `rank->group` is not stored
+  std::string leader;  ///< only for ranks other than the first: key of the first rank's run
   std::optional<RunBuild> build = {};
   RunOrigin origin = {};
 };
 
 struct ArgumentEvent {
   static constexpr auto kKind = EventKind::argument;
-  Argument argument;  ///< as `Argument::recorded` gives it
+  Argument argument;  ///< masked, as `Argument::recorded` returns it
 };
 
 struct ProgressEvent {
@@ -103,41 +105,43 @@ struct ProgressEvent {
   Progress progress;
 };
 
-/// Values of one series, in columns. A value whose text no block takes is alone in an event.
+/// Values of one series as a block of columns. A value whose text is too long for a block has an
+/// event of its own.
 struct ValuesEvent {
   static constexpr auto kKind = EventKind::values;
   std::string name, path;
-  std::string replay;  ///< key of the replay that found them; empty: the run recorded them
+  std::string replay;  ///< key of the replay that found the values; empty if the run recorded them
   std::vector<std::byte> block;
-  // Instead of a block:
+  // For a value without a block:
   std::string text;
   std::int64_t epoch = -1, step = -1, ordinal = 0;
   std::string inner;
   ValueType type = ValueType::text;
 };
 
-/// The part of a pack that is durable with an event.
+/// A pack, and how many bytes of it are durable when the event is written.
 struct PackMark {
   std::string name;
   std::uint64_t bytes = 0;
 };
 
-/// A checkpoint that is complete: its chunks are in packs, or were before.
+/// A complete checkpoint: all its chunks are in packs.
 struct CheckpointEvent {
   static constexpr auto kKind = EventKind::checkpoint;
-  CheckpointInfo info;  ///< without `id`
+  CheckpointInfo info;  ///< its `id` is not stored
   Digest layout;
-  std::vector<std::byte> items;  ///< the layout; empty: this journal has it already
+  std::vector<std::byte> items;  ///< the encoded layout; empty if an earlier event of this journal
+                                 ///< has it
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
   bool foreign =
-      false;  ///< fetched or imported: records that came from elsewhere may be its chunks
-  /// The next checkpoint of the same stream in this journal may name chunks of this one without
-  /// asking the index; 0: none does.
+      false;  ///< fetched or imported, so that its chunks may be records from elsewhere
+  /// Identifies a sequence of checkpoints in this journal: the next one of the same stream may
+  /// refer to chunks of this one without asking the index. 0: none may.
   std::int64_t stream = 0;
 };
 
-/// A logged object.
+/// A logged object (a tensor or an image).
 struct ObjectEvent {
   static constexpr auto kKind = EventKind::object;
   Digest digest;
@@ -145,15 +149,17 @@ struct ObjectEvent {
   std::vector<std::byte> items;
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
-  bool foreign = false;  ///< as in CheckpointEvent
+  bool foreign = false;  ///< true if it was fetched or imported
 };
 
-/// Names the state that a checkpoint has, so that a later one in its place is another.
+/// Identifies a checkpoint by place and content, so that a later one at the same place is not
+/// meant.
 struct CheckpointName {
   CheckpointKey key;
   Digest digest;
 };
-/// Compressed: an event that frees space on a full disk must be small.
+/// A list of checkpoints. Encoded compressed, because an event that frees space on a full disk must
+/// be small.
 struct CheckpointNames : std::vector<CheckpointName> {
   using std::vector<CheckpointName>::vector;
 };
@@ -166,18 +172,18 @@ struct UndiscardEvent {
   static constexpr auto kKind = EventKind::undiscard;
   CheckpointNames checkpoints;
 };
-/// The content of deleted checkpoints is about to go.
+/// Garbage collection is about to remove the content of deleted checkpoints.
 struct CollectedEvent {
   static constexpr auto kKind = EventKind::collected;
   std::int64_t at_us = 0;
   CheckpointNames checkpoints;
 };
-/// Checkpoints that turned out to be unusable.
+/// Checkpoints that turned out to be unusable are forgotten.
 struct ForgetEvent {
   static constexpr auto kKind = EventKind::forget;
   std::vector<CheckpointKey> checkpoints;
 };
-/// The packs hold less of the run.
+/// The run was archived: its content takes less space in the packs.
 struct ArchivedEvent {
   static constexpr auto kKind = EventKind::archived;
   std::uint64_t saved_bytes = 0;
@@ -198,7 +204,7 @@ struct ReopenEvent {
 };
 struct ResumeEvent {
   static constexpr auto kKind = EventKind::resume;
-  Resumption resumption;  ///< with `kept`
+  Resumption resumption;  ///< including `kept`
 };
 struct GapsEvent {
   static constexpr auto kKind = EventKind::gaps;
@@ -207,7 +213,7 @@ struct GapsEvent {
 
 struct LaunchEvent {
   static constexpr auto kKind = EventKind::launch;
-  RankLaunch launch;  ///< without `group`, the run itself, and `attempt`
+  RankLaunch launch;  ///< `group` (the run itself) and `attempt` are not stored
 };
 struct JoinEvent {
   static constexpr auto kKind = EventKind::join;
@@ -233,8 +239,8 @@ struct StrategyEvent {
 
 struct ReplayEvent {
   static constexpr auto kKind = EventKind::replay;
-  std::string key;  ///< random: names the replay in later events
-  NewReplay start;  ///< without `run`
+  std::string key;  ///< random; later events refer to the replay by it
+  NewReplay start;  ///< its `run` is not stored
 };
 struct RestoringEvent {
   static constexpr auto kKind = EventKind::restoring;
@@ -263,7 +269,7 @@ struct DoubtEvent {
   RecordedText why;
 };
 
-/// Files that recordings of a program have written in its repository.
+/// Files that recordings of this program have written in its repository.
 struct OutputsEvent {
   static constexpr auto kKind = EventKind::outputs;
   std::string repository, program;
@@ -274,64 +280,66 @@ struct BuildCommandEvent {
   std::string repository, program, command;
 };
 
-/// The run counts as fetched from now on.
+/// From this event on the run counts as fetched.
 struct OriginEvent {
   static constexpr auto kKind = EventKind::origin;
   RunOrigin origin;
 };
-/// Replaces all that is known of the run: by a fetched state, or by one that a repair wrote for a
-/// damaged journal. Earlier events no longer count.
+/// Replaces everything known about the run by a complete state, which was fetched, or written by a
+/// repair for a damaged journal. Earlier events are void.
 struct CopyEvent {
   static constexpr auto kKind = EventKind::copy;
-  std::string leader;  ///< as in RunEvent
+  std::string leader;  ///< only for ranks other than the first: key of the first rank's run
   RunOrigin origin;
-  /// A file of SQLite, compressed by zstd, with the tables of the index and their rows of the run.
+  /// A SQLite file compressed by zstd. It has the tables of the index with the rows of this run.
   std::vector<std::byte> database;
-  /// Chunks of a run that was not fetched whose records came from elsewhere.
+  /// If the run was not fetched: those of its chunks whose records came from elsewhere.
   std::vector<Digest> foreign = {};
 };
-/// Findings of replays elsewhere are added to the run.
+/// Adds findings of replays that were made elsewhere to the run.
 struct MergeEvent {
   static constexpr auto kKind = EventKind::merge;
-  RunOrigin origin;                 ///< of the replays
-  std::vector<std::byte> database;  ///< as in CopyEvent, of the run as it is elsewhere
+  RunOrigin origin;                 ///< where the replays came from
+  std::vector<std::byte> database;  ///< image of the run as it is elsewhere, in the form of
+                                    ///< CopyEvent::database
 };
-/// A word of a user about a run that is recorded. On disk: append only.
+/// What a user can attach to a recorded run. The numbers are on disk: append only.
 enum class LabelKind : std::uint8_t {
-  tag = 0,      ///< the name is the tag; the value is empty once it was taken away
+  tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text
-  name = 2,  ///< the value is the experiment that the run belongs to; of the name `was`, belonged
-  removed = 3,  ///< the value is empty where the run is there, see `labels.h`
+  name = 2,  ///< the value is the run's experiment; a label called "was" has the one that it was
+             ///< recorded under
+  removed = 3,  ///< the value is empty if the run is present (see `labels.h`)
 };
-/// Replaces the label of this kind and name, unless that was said later.
+/// Sets the label of this kind and name, unless a label with a later `said_us` exists.
 struct LabelEvent {
   static constexpr auto kKind = EventKind::label;
   std::int64_t said_us = 0;
   LabelKind kind = LabelKind::tag;
   std::string name, value;
 };
-/// The last one of a sealed journal: it is whole.
+/// The last event of a sealed journal, which shows that it is complete.
 struct SealedEvent {
   static constexpr auto kKind = EventKind::sealed;
-  std::int64_t frames = 0;  ///< before this one
+  std::int64_t frames = 0;  ///< number of frames before this one
 };
-/// The run was removed.
+/// The run was removed for good.
 struct DropEvent {
   static constexpr auto kKind = EventKind::drop;
 };
 
-/// `at_us`: when it happened, and its place among the events that all writers have for the run.
+/// `at_us`: Unix microseconds when it happened. Events of all writers of a run are ordered by it.
 template <typename Event>
 std::vector<std::byte> encode_event(std::int64_t at_us, const Event& event);
-/// Throws Damaged for bytes that are no fields.
+/// Throws Damaged if the bytes are not fields.
 template <typename Event>
 Event decode_event(std::span<const std::byte> payload);
 std::int64_t event_time(std::span<const std::byte> payload);
 
-/// The values as events of the kind `values` or `found`, each with a block, in the order in which
-/// the series appear. `replay_key`: of the replay that found them, the same for all of them.
+/// Encodes values as events of the kind `values` or `found`, with one block each, in the order in
+/// which the series first appear. `replay_key`: the replay that found all of them; empty: recorded.
 std::vector<ValuesEvent> encode_values(std::span<const Value> values, std::string_view replay_key);
-/// `replay`: the number of their replay, to be entered in the values.
+/// `replay`: the id of the replay in the index, which is set in the returned values.
 std::vector<Value> decode_values(const ValuesEvent& event, std::int64_t replay);
 
 }  // namespace flor::store

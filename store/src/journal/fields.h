@@ -1,5 +1,5 @@
-// Fields: the parts of the payloads of a journal's frames. A type lists its fields once, and is
-// written and read by that list:
+// Fields: the encoding of structs in the payloads of journal frames. A type lists its fields once,
+// and the list is used for both writing and reading:
 //
 //   template <class F>
 //   void fields(F& f, Argument& argument) {
@@ -9,9 +9,10 @@
 //
 //   field = u16 number, u16 0, u32 length, the bytes
 //
-// False and empty values are left out; a reader leaves absent fields as they were and skips numbers
-// that it does not know, so that fields can be added. A list is its elements' fields, one after
-// another; digests lie side by side in one field. docs/internals/format.md describes the bytes.
+// False and empty values are not written. A reader skips field numbers that it does not know and
+// leaves absent fields unchanged, so that fields can be added later. The elements of a list are
+// encoded as consecutive fields; digests are concatenated in one field. docs/internals/format.md
+// describes the bytes.
 #pragma once
 
 #include "base/little_endian.h"
@@ -38,7 +39,7 @@ namespace flor::store {
 
 inline constexpr std::size_t kFieldHeaderBytes = 8;
 
-/// A type with fields of its own.
+/// A type that is encoded by its own list of fields.
 template <typename T>
 concept Structured = std::is_class_v<T> && !std::same_as<T, std::string> &&
                      !std::same_as<T, Digest> && !std::same_as<T, RecordedCommand> &&
@@ -94,7 +95,7 @@ class FieldWriter {
       close(begin);
     }
   }
-  /// An absent one is left out, and so told from one that has its default.
+  /// An absent value is not written, so that it differs from a default value.
   template <typename T>
   void operator()(std::uint16_t number, const std::optional<T>& value) {
     if (!value) return;
@@ -105,7 +106,8 @@ class FieldWriter {
   template <Structured T>
   void operator()(std::uint16_t number, const T& value) {
     const std::size_t begin = open(number);
-    fields(*this, const_cast<T&>(value));  // reads it alone: the description serves both directions
+    fields(*this, const_cast<T&>(value));  // not modified: `fields` takes a mutable reference
+                                           // because it is used for reading, too
     close(begin);
   }
 
@@ -145,8 +147,8 @@ class FieldWriter {
   std::vector<std::byte>& out_;
 };
 
-/// Reads the output of FieldWriter. Throws Damaged for bytes that are no fields. Takes memory in
-/// proportion to the bytes that are there, whatever they claim.
+/// Reads what FieldWriter wrote. Throws Damaged if the bytes are not fields. Allocates memory in
+/// proportion to the number of bytes, whatever lengths they claim.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> payload) {
@@ -270,12 +272,12 @@ class FieldReader {
   std::vector<std::pair<std::uint16_t, Payload>> fields_;
 };
 
-/// All fields of `value`, one after another.
+/// Returns the encoded fields of `value`.
 template <Structured T>
 std::vector<std::byte> write_fields(const T& value) {
   std::vector<std::byte> out;
   FieldWriter writer(out);
-  fields(writer, const_cast<T&>(value));  // reads it alone
+  fields(writer, const_cast<T&>(value));  // not modified
   return out;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The batch that is written at the latest, and the most that waits for a disk that refuses it.
+/// A batch is written when it has this size. If the disk refuses, at most kWaitingMax bytes wait.
 constexpr std::size_t kBatchBytes = std::size_t{64} << 10, kWaitingMax = std::size_t{1} << 20;
 constexpr std::chrono::seconds kCopyPause{5};
 
@@ -26,15 +26,15 @@ bool is_absent(const fs::path& path) {
   return !fs::exists(path, error) && !error;
 }
 
-/// Whether a power loss has left it before any of it was durable.
+/// True if a power loss destroyed the copy before any of it was durable.
 bool is_empty(const File& file) {
   std::array<std::byte, kFileHeaderBytes> header{};
   file.read_at(header, 0);
   return std::ranges::all_of(header, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// Whether the bytes include a zero sector: a power loss may take any unsynced sectors, and leaves
-/// zeros in their place.
+/// True if the damaged bytes include a sector of zeros. A power loss may lose any sectors that were
+/// not synced, and leaves zeros in their place, which is not reported as damage.
 bool has_hole(const File& file, const FrameDamage& damage) {
   constexpr std::uint64_t kSector = 512;
   std::vector<std::byte> bytes(static_cast<std::size_t>(damage.bytes));
@@ -52,7 +52,7 @@ bool has_hole(const File& file, const FrameDamage& damage) {
   return false;
 }
 
-/// Nothing if it cannot be read.
+/// Returns the id of a framed file; nullopt if it cannot be read.
 std::optional<std::uint64_t> id_of(Filesystem& filesystem, const fs::path& framed) {
   try {
     const File file(filesystem, framed, O_RDONLY);
@@ -78,7 +78,7 @@ CopyWriter::~CopyWriter() {
   try {
     write();
   } catch (const std::exception&) {
-    // The journal has it.
+    // The journal itself still has the frames.
   }
 }
 
@@ -89,10 +89,11 @@ void CopyWriter::append(std::uint64_t number, std::uint16_t kind,
 
 void CopyWriter::write() {
   if (waiting_.size() == header_bytes()) return;
-  // Not held open: a command may write the journals of thousands of runs.
+  // Opened for each write instead of held open, because a command may write journals of thousands
+  // of runs.
   File file(filesystem_, path_, O_WRONLY | O_CREAT, kInHome);
-  // Otherwise a power loss could take earlier bytes and leave those written now: a hole, which
-  // looks like damage.
+  // Syncs what was written earlier. Otherwise a power loss could lose it but keep what is written
+  // below, and the resulting hole would look like damage.
   if (written_ > 0) file.sync_data();
   file.write_at(waiting_, written_);
   written_ += waiting_.size();
@@ -137,7 +138,7 @@ std::vector<CopiedFrame> copied_frames(Filesystem& filesystem, const fs::path& j
           {frame->number, frame->kind, {frame->payload.begin(), frame->payload.end()}});
     }
   } catch (const Error&) {
-    // `flor fsck` names it.
+    // `flor fsck` reports the damage.
   }
   return frames;
 }
@@ -158,7 +159,7 @@ std::vector<std::string> damage_of_copy(Filesystem& filesystem, const fs::path& 
     }
     while (reader.next()) continue;
     for (const FrameDamage& one : reader.take_damage()) {
-      // Numbers that it passes over are those of values.
+      // Skipped numbers belong to frames of values, which are not copied.
       if (one.bytes == 0 || has_hole(file, one)) continue;
       lines.push_back(
           fmt::format("{}: {} bytes at {} are damaged; nothing is lost by it: `flor "

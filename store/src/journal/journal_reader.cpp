@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
-/// Replayed values count with the event `parts` that follows them: if one of them is lost, that
-/// part does not count.
+/// Values of a replay are valid only together with the event `parts` that follows them. If one of
+/// them is lost, this class drops the others and the part.
 class WholeParts {
  public:
   template <typename Write>
@@ -72,7 +72,8 @@ JournalReader::JournalReader(Filesystem& filesystem, const fs::path& path, Journ
   } catch (const NewerFormat&) {
     throw;
   } catch (const Error& error) {
-    // The journal is gone, or does not begin as one. One that is unreadable now is read later.
+    // The journal is gone or does not begin like one. If it is only unreadable at the moment, it is
+    // read again later.
     std::error_code code;
     const bool is_gone = !fs::exists(path, code) && !code;
     const bool is_none = dynamic_cast<const Damaged*>(&error);
@@ -114,7 +115,8 @@ void JournalReader::tell(const FrameDamage& one) {
                         path, one.bytes, one.offset, lost, copied_.size()));
 }
 
-/// Compares the journal with its copy, which never has more than it had.
+/// Checks whether the end of the journal is missing, by its copy, which never has more than the
+/// journal had.
 void JournalReader::find_cut_end() {
   may_be_cut_ = false;
   std::error_code error;
@@ -126,7 +128,7 @@ void JournalReader::find_cut_end() {
   used_ = 0;
   missing_at_ = frames_ ? frames_->position() : file_ ? file_->size() : 0;
   if (copied_.empty()) return;
-  // Its writer may have written more meanwhile.
+  // The writer may have written more to the journal meanwhile.
   if (why_unread_.empty()) {
     if (!frames_) open();
     if (frames_) held_ = frames_->next();
@@ -199,7 +201,7 @@ std::optional<JournalEvent> JournalReader::next() {
       last_kind_ = kind;
       return event;
     } catch (const Damaged&) {
-      // The rest of an event whose first pieces are lost.
+      // The last part of an event whose first pieces are lost.
       damage_.push_back(fmt::format("{}: frame {} is of no use without those before it",
                                     path_.string(), frame->number));
       pieces_.clear();
@@ -237,7 +239,7 @@ JournalPosition mend_journal(Filesystem& filesystem, const fs::path& path, const
   }
   if (fs::exists(path, error)) {
     fs::create_hard_link(path, aside, error);
-    // An earlier attempt was interrupted here.
+    // The link may exist already from an attempt that was interrupted here.
     std::error_code other;
     if (error && !fs::equivalent(path, aside, other)) {
       throw_system_error("keep aside", path, error.value());

@@ -36,7 +36,7 @@ std::optional<std::int64_t> writer_number(const fs::path& directory) {
   return number;
 }
 
-/// False if the directory is there and cannot be listed.
+/// Calls `visit` for each entry. Returns false if the directory exists but cannot be listed.
 template <typename Visit>
 bool each_entry(const fs::path& directory, const Visit& visit) {
   std::error_code error;
@@ -52,7 +52,7 @@ bool is_run_key(std::string_view name) {
   return name.size() == 16 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-/// False if it is there.
+/// Creates the directory and returns true; returns false if it exists already.
 bool make_exclusively(const fs::path& directory) {
   struct stat above {};
   if (::stat(directory.parent_path().c_str(), &above) != 0) {
@@ -67,9 +67,10 @@ bool make_exclusively(const fs::path& directory) {
   return true;
 }
 
-/// Shows others that the writer lives; without the lock a repair would replace the file meanwhile.
+/// Locks the journal to show that its writer lives. Without the lock, a repair would replace the
+/// file while it is written.
 void lock(const FrameWriter& frames) {
-  // A process that checks this holds a shared lock for a moment.
+  // Processes that test for the lock hold a shared lock for a moment, so this retries.
   constexpr int kTries = 200;
   constexpr std::chrono::milliseconds kPause{5};
   for (int i = 0; !lock_file(frames.descriptor(), LOCK_EX | LOCK_NB); ++i) {
@@ -93,7 +94,7 @@ fs::path journal_in(const fs::path& directory) {
 std::vector<FoundJournal> find_journals(const Paths& paths, std::string_view run) {
   std::vector<FoundJournal> found;
   const bool is_whole = each_entry(paths.run(run), [&](const fs::path& entry) {
-    // A process that was killed when it had made its directory leaves it empty.
+    // A process that was killed after it had made its directory leaves the directory empty.
     std::error_code error;
     const auto number = writer_number(entry);
     const fs::path journal = journal_in(entry);
@@ -148,7 +149,7 @@ void announce(const Paths& paths, std::string_view run) noexcept {
     File(Filesystem::system(), paths.announced() / fmt::format("{}.{:016x}", run, 0),
          O_WRONLY | O_CREAT, kInHome);
   } catch (const std::exception&) {
-    // `flor fsck` names the journals that cannot be read.
+    // `flor fsck` reports the journals that cannot be read.
   }
 }
 
@@ -176,10 +177,10 @@ std::uint64_t length_of(const Paths& paths, const fs::path& journal, std::error_
 }
 
 void remove_run_directory(const Paths& paths, std::string_view run) {
-  // Renamed first: the rest of a partly removed directory would be taken for the run.
+  // Renamed first, because the rest of a partly deleted directory would be taken for the run.
   const fs::path directory = paths.run(run), gone = directory.string() + ".gone";
   std::error_code error;
-  fs::remove_all(gone, error);  // left by a process that was killed
+  fs::remove_all(gone, error);  // may be left by a killed process
   fs::rename(directory, gone, error);
   fs::remove_all(gone, error);
 }
@@ -226,8 +227,8 @@ void RunJournal::make_names(const Paths& paths) {
   require_directory_in_home(paths.announced());
   unsynced_.push_back(paths.runs());
   unsynced_.push_back(paths.announced());
-  // Durable before there is a journal, so that the index learns of every journal: of what is not
-  // synced, a power loss may leave the journal alone.
+  // The announcement must be durable before the journal exists. Otherwise a power loss could leave
+  // a journal without announcement, which the index would never notice.
   marker_ = paths.announced() / fmt::format("{}.{:016x}", run_, random_bits());
   { const File marker(filesystem_, marker_, O_WRONLY | O_CREAT, kInHome); }
   sync_directories();
@@ -244,8 +245,9 @@ void RunJournal::make_names(const Paths& paths) {
   if (paths.shared) number_announcement();
 }
 
-/// Now an index can tell when it has this journal, and needs the announcement no more, which stays
-/// for those of other machines. Renamed, so that there is one at every instant.
+/// Adds the journal's number to the announcement, so that an index can tell when it has this
+/// journal. The file stays for indexes of other machines. It is renamed, so that an announcement
+/// exists at every moment.
 void RunJournal::number_announcement() {
   stays_announced_ = true;
   const fs::path named = fmt::format("{}-{}", marker_.string(), number_);
@@ -284,7 +286,7 @@ void RunJournal::keep() noexcept {
   try {
     layouts_.merge(new_layouts_);
   } catch (const std::bad_alloc&) {
-    // The layouts are written to the journal once more.
+    // Harmless: the layouts will be written to the journal once more.
   }
   new_layouts_.clear();
 }
@@ -297,11 +299,11 @@ bool RunJournal::shows_more() const noexcept {
 
 void RunJournal::give_up(bool is_known) {
   frames_->cut_off();
-  // The index of another machine may know what this one does not.
+  // On a shared home the journal stays, because the index of another machine may know it.
   if (kept_.frames == 0 && !is_known && !stays_announced_) remove_names();
 }
 
-/// Removes the journal first: without it the other files mean nothing.
+/// Deletes the journal's files, the journal itself first: without it, the others mean nothing.
 void RunJournal::remove_names() noexcept {
   std::error_code error;
   if (copy_) copy_->remove();

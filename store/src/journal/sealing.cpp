@@ -22,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The most values that are held at once.
+/// The most values that are held in memory at once.
 constexpr std::size_t kValuesMax = 4 * kBlockPointsMax;
 
-/// Elements in the order in which their keys came first; a later one replaces an earlier one of the
-/// same key.
+/// A list in which a new element replaces the earlier one with the same key; otherwise it is
+/// appended.
 template <typename Key, typename Element>
 class Latest {
  public:
@@ -44,7 +44,7 @@ class Latest {
   std::vector<Element> elements_;
 };
 
-/// The state of loops after several events.
+/// The combined state of the loops after several progress events.
 class ProgressSum {
  public:
   void add(const Progress& progress) {
@@ -78,12 +78,12 @@ class ProgressSum {
   std::optional<Recording> recording_;
 };
 
-/// How an event may be moved among its neighbours.
+/// How an event may be reordered when events are merged.
 enum class Part {
-  values,    ///< logged ones, which may be joined
-  progress,  ///< may be joined, too
-  other,     ///< stays; joined events may pass it
-  border,    ///< stays, and nothing passes it
+  values,    ///< logged values; may be merged
+  progress,  ///< progress of loops; may be merged
+  other,     ///< keeps its place, but merged events may move past it
+  border,    ///< keeps its place, and nothing moves past it
 };
 
 Part part_of(const JournalEvent& event) {
@@ -104,7 +104,8 @@ Part part_of(const JournalEvent& event) {
   }
 }
 
-/// Goes through a journal that is sound, and returns its end.
+/// Calls `visit` for each event of a journal, and returns its end. Throws Damaged unless it is
+/// sound.
 template <typename Visit>
 JournalPosition each_event(Filesystem& filesystem, const fs::path& journal, const Visit& visit) {
   JournalReader reader(filesystem, journal, {});
@@ -116,7 +117,7 @@ JournalPosition each_event(Filesystem& filesystem, const fs::path& journal, cons
   return reader.position();
 }
 
-/// Joins the events that may be joined, and hands on the events of the sealed journal.
+/// Merges events where possible, and passes the events of the sealed journal to a sink.
 class Joiner {
  public:
   using Sink = std::function<void(EventKind, std::span<const std::byte>)>;
@@ -136,7 +137,7 @@ class Joiner {
     }
   }
 
-  /// Hands on the joined events, with the time of the last one.
+  /// Passes on the merged events, with the time of the last one.
   void flush() {
     flush_values();
     if (!progress_.is_empty()) {
@@ -144,7 +145,7 @@ class Joiner {
     }
   }
 
-  /// Ends with the `sealed` event: a sealed journal that lacks it was cut off.
+  /// Writes the `sealed` event, whose absence shows that a sealed journal was truncated.
   void end(std::int64_t frames) {
     flush();
     sink_(EventKind::sealed, encode_event(last_us_, SealedEvent{frames}));
@@ -169,7 +170,7 @@ class Joiner {
   std::int64_t last_us_ = 0;
 };
 
-/// The meaning of a journal: the same for two journals if one may stand for the other.
+/// A digest of what a journal says: equal for two journals if one can replace the other.
 class Meaning {
  public:
   void add(const JournalEvent& event) {
@@ -216,7 +217,8 @@ class Meaning {
     stream.add(std::as_bytes(std::span(text)));
   }
 
-  /// Values of a series are ordered, those of different series are not.
+  /// The values of one series are ordered; values of different series are not ordered among each
+  /// other.
   void say_joined() {
     for (auto& [name, series] : series_) {
       update(all_, name.first);

@@ -1,6 +1,6 @@
-// A journal whose writer has ended, rewritten with the same meaning in fewer frames: the values of
-// a series in blocks as large as they may be, and each fact about loops once.
-// docs/internals/format.md has the rules.
+// Sealing: a journal whose writer has ended is rewritten with the same meaning in fewer frames. The
+// values of a series are merged into the largest possible blocks, and repeated facts about loops
+// into one. docs/internals/format.md has the rules.
 #pragma once
 
 #include "file/filesystem.h"
@@ -12,15 +12,14 @@
 namespace flor::store {
 
 struct Sealed {
-  JournalPosition end;           ///< of the new file
-  JournalPosition read;          ///< up to where the journal was read
-  std::uint64_t bytes_read = 0;  ///< of the journal
+  JournalPosition end;           ///< end of the sealed file
+  JournalPosition read;          ///< how far the journal was read
+  std::uint64_t bytes_read = 0;  ///< number of bytes of the journal that were read
 };
 
-/// Writes the events of `journal` to `made`, which must not exist, reads it again and compares
-/// both, and makes it durable. Throws Damaged where the journal is, or where the two differ in
-/// meaning, and Error where the disk refuses; then there is no `made`. Takes some ten megabytes of
-/// memory.
+/// Writes the events of `journal` to `made`, which must not exist, reads it again, compares both,
+/// and makes it durable. Throws Damaged if the journal is damaged or the two differ in meaning, and
+/// Error if the disk fails; `made` does not exist then. Needs some ten megabytes of memory.
 Sealed seal_journal(Filesystem& filesystem, const std::filesystem::path& journal,
                     const std::filesystem::path& made);
 

@@ -22,13 +22,13 @@ using RawBytes = std::vector<std::byte>;
   throw Damaged(fmt::format("a block of values {}: run `flor fsck`", what));
 }
 
-/// 7 bits a byte, the lowest first; the last byte is below 128.
+/// Writes 7 bits per byte, lowest first; all bytes but the last have bit 7 set.
 void append_varint(RawBytes& out, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7) out.push_back(static_cast<std::byte>(number | 0x80));
   out.push_back(static_cast<std::byte>(number));
 }
 
-/// Maps numbers near 0, of either sign, to small ones without a sign.
+/// Maps signed numbers close to 0 to small unsigned numbers.
 constexpr std::uint64_t zigzag(std::uint64_t difference) {
   return difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0);
 }
@@ -36,7 +36,7 @@ constexpr std::uint64_t unzigzag(std::uint64_t number) {
   return number >> 1 ^ ((number & 1) != 0 ? ~std::uint64_t{0} : 0);
 }
 
-/// The rest of a block, every bound checked.
+/// Reads the rest of a block, checking every bound.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -66,7 +66,7 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
-/// u8 codec, u32 raw length, u32 length, payload.
+/// Appends u8 codec, u32 raw length, u32 payload length, payload.
 void append_piece(CodecContext& context, ElementType type, std::span<const std::byte> raw,
                   RawBytes& out) {
   RawBytes payload;
@@ -87,7 +87,7 @@ RawBytes take_piece(CodecContext& context, ElementType type, Reader& in, std::si
   return bytes;
 }
 
-/// Writes the number of bytes as u32, then the bytes in pieces of at most kChunkBytes.
+/// Appends u32 number of bytes, then the bytes as pieces of at most kChunkBytes.
 void append_bytes(CodecContext& context, const RawBytes& raw, RawBytes& out) {
   append(out, static_cast<std::uint32_t>(raw.size()));
   for (std::size_t at = 0; at < raw.size(); at += kChunkBytes) {
@@ -108,8 +108,8 @@ RawBytes take_bytes(CodecContext& context, Reader& in, std::size_t most) {
   return bytes;
 }
 
-/// Integers as progressions: first (relative to the integer before), difference, count. Steps that
-/// are counted through are one progression an epoch.
+/// Appends integers as arithmetic progressions: first (relative to the previous integer),
+/// difference, count. The steps of an epoch are usually one progression.
 void append_integers(CodecContext& context, std::span<const std::uint64_t> numbers, RawBytes& out) {
   RawBytes raw;
   std::uint64_t before = 0;
@@ -127,7 +127,7 @@ void append_integers(CodecContext& context, std::span<const std::uint64_t> numbe
 }
 
 constexpr std::size_t kIntegersMax =
-    kBlockPointsMax / 2 * 23 + 64;  // bytes of that many progressions
+    kBlockPointsMax / 2 * 23 + 64;  // bytes of the largest number of progressions
 
 std::vector<std::uint64_t> take_integers(CodecContext& context, Reader& in, std::size_t count) {
   const RawBytes raw = take_bytes(context, in, kIntegersMax);
@@ -146,7 +146,7 @@ std::vector<std::uint64_t> take_integers(CodecContext& context, Reader& in, std:
   return numbers;
 }
 
-/// Whether the double is a float, bit for bit.
+/// True if the double can be converted to float and back without changing a bit.
 bool is_float(double number) {
   const auto narrow = static_cast<float>(number);
   return std::bit_cast<std::uint64_t>(static_cast<double>(narrow)) ==
@@ -161,9 +161,10 @@ void append_reals_as(CodecContext& context, ElementType type, const std::vector<
   append_piece(context, type, std::as_bytes(std::span(narrow)), out);
 }
 
-/// u8 element type: f32 where all are floats, as is most that trainings log; else f64.
+/// Appends u8 element type, then the numbers: as f32 if all are exactly floats, which most logged
+/// numbers are, otherwise as f64.
 void append_reals(CodecContext& context, const std::vector<double>& numbers, RawBytes& out) {
-  // A signalling NaN would become a quiet one on its way to a float and back: `is_float` sees that.
+  // Converting a signalling NaN to float and back makes it quiet, so `is_float` is false for it.
   if (std::ranges::all_of(numbers, is_float)) {
     append_reals_as<float>(context, ElementType::f32, numbers, out);
   } else {
@@ -191,7 +192,7 @@ std::vector<double> take_reals(CodecContext& context, Reader& in, std::size_t co
   return type == ElementType::f32 ? reals_of<float>(bytes, count) : reals_of<double>(bytes, count);
 }
 
-/// Texts: a varint for the length of each, and the characters of all.
+/// Appends the length of each text as a varint, and then the characters of all texts.
 void append_texts(CodecContext& context, const std::vector<std::string_view>& texts,
                   RawBytes& out) {
   RawBytes raw;
@@ -220,10 +221,10 @@ std::vector<std::string> take_texts(CodecContext& context, Reader& in, std::size
 
 bool is_integer(ValueType type) { return type == ValueType::boolean || type == ValueType::integer; }
 
-/// The columns of a block, each of one kind.
+/// The columns of a block, one vector for each.
 struct Columns {
   std::vector<std::uint64_t> epochs, steps, ordinals, types, integers;
-  std::vector<std::string_view> inner, texts;  ///< inner: empty where all are
+  std::vector<std::string_view> inner, texts;  ///< `inner` is empty if all are empty
   std::vector<double> reals;
   bool has_inner = false;
 };

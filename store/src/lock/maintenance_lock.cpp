@@ -27,7 +27,7 @@ MaintenanceLock::MaintenanceLock(const Database& database)
 }
 
 std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path) {
-  // NFS locks only files open for writing; elsewhere permission to read is enough.
+  // On NFS only a file that is open for writing can be locked; elsewhere reading is enough.
   for (const int mode : {O_RDWR, O_RDONLY}) {
     try {
       auto file = std::make_unique<File>(database.files, path, mode);

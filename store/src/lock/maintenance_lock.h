@@ -1,4 +1,4 @@
-// Shared by collecting and repairing: the lock that keeps them apart, and the test for free packs.
+// The lock that keeps garbage collection and repair apart, and helpers of both.
 #pragma once
 
 #include "database/database.h"
@@ -10,22 +10,23 @@
 
 namespace flor::store {
 
-/// Held for as long as the object lives; the kernel releases it when the process dies.
+/// Held as long as the object exists; the kernel releases it if the process dies.
 class MaintenanceLock {
  public:
-  /// Throws Busy if another process has it.
+  /// Throws Busy if another process holds it.
   explicit MaintenanceLock(const Database& database);
 
  private:
   File file_;
 };
 
-/// Locks the pack's file, so that no process takes its writer for alive or writes it; null while
+/// Locks a pack's file, so that no process takes its writer for alive or writes it. Returns null if
 /// its writer lives, or if there is no such file.
 std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path);
 
-/// The reason why the locks of the home do not reach other machines, as far as its mount tells;
-/// empty if they seem to. If they do not, another machine may be writing a file that is not locked.
+/// Returns why locks of the home do not work between machines, as far as the mount options tell;
+/// empty if they seem to work. If they do not, another machine may be writing a file that is not
+/// locked.
 std::string why_locks_are_local(const Database& database);
 
 /// True if the file was written within the last day.

@@ -1,4 +1,4 @@
-// The lock of a run: an flock on locks/<key>.lock.
+// Implements the lock of a run: an flock on locks/<key>.lock.
 #include "database/database.h"
 #include "database/store_impl.h"
 #include "file/home_files.h"
@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Tries to lock: a process that asks whether a run lives holds a shared lock for a moment, which
-/// must not keep the run itself from starting.
+/// How often, and with which pause, locking is tried: processes that ask whether the run lives hold
+/// a shared lock for a moment, which must not prevent the run from starting.
 constexpr int kTries = 50;
 constexpr milliseconds kPause{5};
 
@@ -40,7 +40,7 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 
 RunLock::~RunLock() {
   if (descriptor_ < 0) return;
-  // Removed while still locked: a process that locks a file that is being removed can notice
+  // Deleted while it is locked: a process that locks the deleted file then notices it
   // (`is_linked`).
   ::unlink(path_.c_str());
   ::close(descriptor_);
@@ -53,7 +53,7 @@ void RunLock::forget_in_child() noexcept {
 
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
-  require_directory_in_home(path.parent_path());  // a copied store has none
+  require_directory_in_home(path.parent_path());  // a copied store may lack the directory
   for (int i = 0; i < kTries; ++i) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);

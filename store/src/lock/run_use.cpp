@@ -1,4 +1,4 @@
-// Use of a run's checkpoints: a shared flock on locks/<key>.use.
+// Implements the use of a run's checkpoints: a shared flock on locks/<key>.use.
 #include "database/database.h"
 #include "database/store_impl.h"
 #include "file/home_files.h"
@@ -25,7 +25,7 @@ RunUse& RunUse::operator=(RunUse&& other) noexcept {
 
 RunUse::~RunUse() {
   if (descriptor_ < 0) return;
-  // The last user removes the file while it holds the lock alone.
+  // Only the last user can get the lock exclusively, and deletes the file.
   if (lock_file(descriptor_, LOCK_EX | LOCK_NB)) ::unlink(path_.c_str());
   ::close(descriptor_);
 }
@@ -33,11 +33,11 @@ RunUse::~RunUse() {
 std::optional<RunUse> Store::use_run(std::string_view key) const {
   if (impl_->mode == OpenMode::read_only) return std::nullopt;
   const std::filesystem::path path = impl_->database->paths.use(key);
-  require_directory_in_home(path.parent_path());  // a copied store has none
+  require_directory_in_home(path.parent_path());  // a copied store may lack the directory
   for (;;) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
-    // Waits: a process that holds it exclusively does so only for a moment.
+    // Waits; other processes hold the exclusive lock only for a moment.
     if (!lock_file(descriptor, LOCK_SH)) {
       const int error = errno;
       ::close(descriptor);

@@ -11,7 +11,7 @@
 namespace flor::store {
 namespace {
 
-/// The entries of a directory; none where it cannot be read.
+/// Calls `visit` for each entry of a directory; for none if it cannot be read.
 template <typename Visit>
 void each_entry(const std::filesystem::path& directory, Visit visit) {
   std::error_code error;

@@ -1,5 +1,5 @@
-// archive: encodes the chunks of a run anew, group by group, and points their rows to the new
-// records.
+// Implements `archive`: encodes the chunks of a run again, group by group, and points their rows to
+// the new records.
 #include "maintain/archive.h"
 
 #include "database/store_impl.h"
@@ -27,10 +27,10 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::uint8_t kArchiveDepthMax = 64;
-/// About this many bytes of new records are committed at a time.
+/// A batch is committed when it has about this many bytes of new records.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
-/// Encoded chunks wait in memory, up to these bytes, until it is known whether their group takes
-/// less space.
+/// Up to this many bytes, encoded chunks wait in memory until it is known whether their group
+/// becomes smaller.
 constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
 
 struct NewRecord {
@@ -39,7 +39,7 @@ struct NewRecord {
   RecordHeader header;
   RecordPlace place;
   std::uint32_t base = 0;
-  std::vector<std::byte> payload;  ///< until it is appended
+  std::vector<std::byte> payload;  ///< empty once it was appended
 };
 
 std::uint64_t record_bytes(std::uint64_t payload) { return kRecordHeaderBytes + payload; }
@@ -98,7 +98,7 @@ class Archiver {
   }
 
  private:
-  /// A chunk whose place in the new chains is settled, and its content.
+  /// The content of a chunk whose new record is decided.
   struct Settled {
     std::uint32_t id = 0;
     PackOrigin origin = PackOrigin::here;
@@ -139,7 +139,7 @@ class Archiver {
       before += record_bytes(record.old.stored_bytes);
       after += record_bytes(record.header.stored_bytes);
     }
-    if (after >= before) return;  // records that were appended already are garbage
+    if (after >= before) return;  // records that were already appended become garbage
     append(records);
     batch_.insert(batch_.end(), records.begin(), records.end());
     saved_ += before - after;
@@ -156,7 +156,7 @@ class Archiver {
   NewRecord encode_anew(const Settled& now, const std::optional<Settled>& last) {
     const ChunkRow& row = chunks_.row(now.id);
     std::span<const std::byte> base;
-    // A chunk recorded here builds only upon chunks recorded here.
+    // A chunk recorded here may only build on chunks recorded here.
     const bool may_build = last && (last->origin == now.origin || now.origin != PackOrigin::here);
     if (may_build && last->depth < depth_max_) base = last->raw;
     const Encoded encoded = encode_shortest(scratch_.codec, row.type, now.raw, base, payload_);
@@ -188,7 +188,7 @@ class Archiver {
     return record;
   }
 
-  /// Makes the records durable, reads them back, and points the rows to them.
+  /// Makes the new records durable, reads them back, and points the rows to them.
   void commit() {
     const std::array<PackWriter*, 2> writers{&here_, &elsewhere_};
     if (batch_.empty()) {
@@ -255,7 +255,7 @@ class Archiver {
     if (update->changes() != 1) throw_changed();
   }
 
-  /// Throws Busy if a recording of the same content has built upon the chunk in the meantime.
+  /// Throws Busy if a recording of the same content has meanwhile built on the chunk.
   void require_chain(Connection& connection, std::uint32_t id) const {
     const auto broken = connection(
         "SELECT 1 FROM chunk JOIN chunk AS base ON base.id = chunk.base "
@@ -282,7 +282,7 @@ class Archiver {
   Scratch payload_;
   std::vector<std::byte> decoded_;
   std::vector<NewRecord> batch_;
-  std::uint64_t saved_ = 0;  ///< bytes, by the batch
+  std::uint64_t saved_ = 0;  ///< bytes saved by the batch
   bool committing_ = false;
   ArchiveReport report_;
 };

@@ -15,7 +15,7 @@
 namespace flor::store {
 namespace {
 
-/// Sets of ids, which can be merged.
+/// Disjoint sets of ids that can be merged (union-find).
 class DisjointSets {
  public:
   std::uint32_t find(std::uint32_t id) {
@@ -51,7 +51,7 @@ ArchivePlan::ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& 
 }
 
 void ArchivePlan::load(Connection& connection, std::int64_t run) {
-  // Blocks of one name, type and length, which can be differences to each other.
+  // Blocks with equal name, type and length can be differences to each other.
   std::map<std::tuple<std::string, ElementType, std::uint64_t>, std::size_t> first;
   const auto rows = connection(
       "SELECT layout.items, chunks FROM checkpoint JOIN layout ON layout.id = checkpoint.layout "

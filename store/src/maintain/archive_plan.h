@@ -1,4 +1,5 @@
-// The content to archive: the versions of each piece of state over the checkpoints of a run.
+// Determines what to archive: the versions that each piece of state has in the checkpoints of a
+// run.
 #pragma once
 
 #include "maintain/held_content.h"
@@ -11,22 +12,25 @@
 
 namespace flor::store {
 
-/// Ids of chunks, in the order of the checkpoints; equal ones in a row are listed once.
+/// Ids of the chunks that one piece of state has in successive checkpoints; consecutive equal ids
+/// are listed once.
 using Versions = std::vector<std::uint32_t>;
 
 class ArchivePlan {
  public:
-  /// Reads the checkpoints of the run in one state of the catalog. Loads their rows into `chunks`.
-  /// `held`: content that recordings may build upon, and the index does not know yet.
+  /// Reads the checkpoints of the run in one state of the catalog, and loads the rows of their
+  /// chunks into `chunks`. `held`: content that recordings may build upon although the index does
+  /// not know it.
   ArchivePlan(Connection& connection, std::int64_t run, ChunkReader& chunks,
               const HeldContent& held);
 
-  /// Sets of versions that have a chunk or a base in common, so that all of a set must be changed
-  /// in one transaction.
+  /// Sets of versions that share a chunk or a base, so that each set must be changed in one
+  /// transaction.
   const std::vector<std::vector<Versions>>& groups() const { return groups_; }
-  /// True if chunks outside the run build upon this one, or may: then its depth must stay.
+  /// True if chunks outside the run build on this one, or may do so, so that its depth must not
+  /// change.
   bool is_pinned(std::uint32_t id) const { return pinned_.contains(id); }
-  /// The origin of its record, and of the new record that takes its place.
+  /// The origin of the chunk's record, which its new record must have as well.
   PackOrigin origin(std::uint32_t id) const {
     return foreign_.contains(id) ? PackOrigin::elsewhere : PackOrigin::here;
   }

@@ -1,4 +1,4 @@
-// check: verifies everything that the catalog and the packs say about each other.
+// Implements `check`: verifies everything that the catalog and the packs say about each other.
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "database/values/series_blocks.h"
@@ -27,9 +27,9 @@
 namespace flor::store {
 namespace {
 
-/// A row of `checkpoint` or `object`.
+/// What must be checked for a row of `checkpoint` or `object`.
 struct ManifestRow {
-  std::string what;  ///< in messages
+  std::string what;  ///< its name in messages
   Digest digest;
   std::int64_t layout = 0;
   std::vector<std::byte> ids;
@@ -45,8 +45,8 @@ class Checker {
   CheckReport run() {
     try {
       const auto connection = open_for_reading(database_.paths);
-      // One state of the catalog, whatever others commit meanwhile. Packs never change the content
-      // that it refers to.
+      // Reads one state of the catalog, whatever others commit meanwhile. The content that it
+      // refers to never changes in the packs.
       ReadTransaction transaction(*connection);
       check_catalog(*connection);
       load(*connection);
@@ -66,17 +66,18 @@ class Checker {
     return std::move(report_);
   }
 
-  /// Whether anything was collected during the check, and the findings only about that, which are
-  /// void.
+  /// Whether content was collected during the check, and the findings that exist only because of
+  /// that and must be removed.
   struct Collected {
     bool any = false;
-    std::set<std::size_t> findings;  ///< by index
+    std::set<std::size_t> findings;  ///< indices
   };
   Collected collected() const {
     Collected gone;
     if (!loaded_) return gone;
     const auto connection = open_for_reading(database_.paths);
-    // A damaged pack or base may cost several chunks: its finding stays as long as one exists.
+    // A damaged pack or base may affect several chunks. Its finding stays as long as one of them
+    // exists.
     std::set<std::size_t> present;
     const auto look = [&](bool is_there, std::size_t finding) {
       gone.any = gone.any || !is_there;
@@ -87,17 +88,19 @@ class Checker {
     for (const auto& [id, pack] : packs_) {
       look((*connection)("SELECT 1 FROM pack WHERE id = ?1", id)->step(),
            pack.finding.value_or(kNone));
-      // Content of a removed pack that is still needed was read, and written to another one.
+      // Content of a removed pack that is still needed was read and moved to another pack by the
+      // collector.
       if (pack.finding && !present.contains(*pack.finding)) of_gone_packs.insert(*pack.finding);
     }
     for (const auto& [id, finding] : causes_) {
-      // A chunk that had no row from the beginning was not collected: it is missing.
+      // A chunk that had no row from the beginning was not collected but is missing.
       const auto row = chunks_.find(id);
       if (row == chunks_.end()) {
         present.insert(finding);
         continue;
       }
-      // If a record was copied to another pack meanwhile, the collector could read it.
+      // If a record was moved to another pack meanwhile, the collector was able to read it, so it
+      // is sound.
       look((*connection)("SELECT 1 FROM chunk WHERE id = ?1 AND pack = ?2 AND offset = ?3",
                          std::int64_t{id}, row->second.pack,
                          static_cast<std::int64_t>(row->second.offset))
@@ -117,7 +120,7 @@ class Checker {
     return report_.findings.size() - 1;
   }
 
-  /// Adds the findings of SQLite. `name`: "the catalog".
+  /// Adds the problems that SQLite finds. `name`: "the catalog".
   void check_database(Connection& connection, Finding::Kind kind, const char* name) {
     const auto problems = connection("PRAGMA integrity_check(20)");
     while (problems->step()) {
@@ -162,7 +165,7 @@ class Checker {
     });
   }
 
-  /// Checks that journals exist; their events are read later.
+  /// Checks that the files of journals exist; their events are read later.
   void check_journal_files(Connection& connection) {
     const auto rows = connection(
         "SELECT run.key, writer, bytes, frames, closed FROM journal JOIN run ON run.id = "
@@ -175,7 +178,7 @@ class Checker {
                                        static_cast<std::uint64_t>(rows->integer(3))},
                                .closed = rows->integer(4)};
       std::error_code error;
-      // If its copy is left, the reader of that copy reports it.
+      // If the copy exists, its reader reports the missing journal.
       if (std::filesystem::exists(path, error) || std::filesystem::exists(copy_path(path), error)) {
         continue;
       }
@@ -263,7 +266,7 @@ class Checker {
                     absent == 1 ? "is" : "are", absent == 1 ? "it" : "them"));
   }
 
-  /// Digests of objects that stayed at the place from which their run was fetched.
+  /// Returns digests of objects that were not fetched with their runs.
   static std::set<std::string> absent_objects(Connection& connection) {
     std::set<std::string> absent;
     if (!has_table(connection, "absent_object")) return absent;
@@ -333,7 +336,7 @@ class Checker {
     }
   }
 
-  /// `error`: set if the pack has gone since its size was read.
+  /// `error` is set if the pack was removed after its size was read.
   void check_pack_header(const std::filesystem::path& path, const PackState& pack,
                          std::error_code& error) {
     std::array<std::byte, kPackHeaderBytes> bytes{};
@@ -396,7 +399,7 @@ class Checker {
     check_content(layout->second, chunks, row.digest);
   }
 
-  /// Remarks on bytes that nothing refers to: leftovers of killed writers.
+  /// Adds remarks on bytes that nothing refers to: leftovers of killed writers.
   void remark_strays() {
     std::map<std::string, const PackState*> by_name;
     for (const auto& [id, pack] : packs_) by_name.emplace(pack.name, &pack);
@@ -419,11 +422,11 @@ class Checker {
       const File file(database_.files, path, O_RDONLY);
       return ::flock(file.descriptor(), LOCK_SH | LOCK_NB) != 0;
     } catch (const Error&) {
-      return true;  // gone in the meantime
+      return true;  // removed in the meantime
     }
   }
 
-  /// Adds to each finding what is lost by it.
+  /// Adds to each finding the checkpoints and objects lost by it.
   void finish() {
     constexpr std::size_t kNamed = 8;
     for (std::size_t i = 0; i < report_.findings.size(); ++i) {
@@ -452,13 +455,13 @@ class Checker {
 
   const Database& database_;
   bool read_data_;
-  bool loaded_ = false;  ///< all of the catalog could be read
+  bool loaded_ = false;  ///< true if the whole catalog could be read
   CheckReport report_;
   std::map<std::int64_t, PackState> packs_;
   std::map<std::filesystem::path, KnownJournal> known_journals_;
   ChunkRows chunks_;
   BadChunks bad_;
-  BadChunks causes_;  ///< chunks of `bad_`, without those that only build upon others
+  BadChunks causes_;  ///< chunks of `bad_` except those that are bad only because of their bases
   std::unordered_map<std::int64_t, std::vector<std::byte>> layouts_;
   std::vector<ManifestRow> manifests_;
   std::map<std::size_t, std::vector<std::string>> lost_;  ///< by index of the finding
@@ -474,7 +477,8 @@ CheckReport check(const Store& store, bool read_data) {
     if (report.findings.empty()) return report;
     const auto [any, gone] = checker.collected();
     if (any && i < kTries) continue;
-    // Even if a collector never rests, the remaining findings are true.
+    // If collectors are always active, the last attempt still reports the findings that are
+    // certain.
     for (auto index = gone.rbegin(); index != gone.rend(); ++index) {
       report.findings.erase(report.findings.begin() + static_cast<std::ptrdiff_t>(*index));
     }

@@ -68,7 +68,7 @@ void ChunkChecker::read_all() {
   std::sort(whole.begin(), whole.end(), [](const ChunkRow* a, const ChunkRow* b) {
     return std::tie(a->pack, a->offset) < std::tie(b->pack, b->offset);
   });
-  // Chains are no longer than their depth, which is one byte.
+  // A chain is no longer than its depth, which is one byte.
   scratch_.bases.resize(256);
   for (const ChunkRow* row : whole) read_tree(*row, {}, true, 0);
 }
@@ -91,7 +91,7 @@ bool ChunkChecker::read_one(const ChunkRow& row, std::span<const std::byte> base
   try {
     const auto payload = reader_.read(row, scratch_.record, true);
     report_.bytes_read += kRecordHeaderBytes + payload.size();
-    if (!base_is_good) return false;  // `spread_to_dependents` names the cause
+    if (!base_is_good) return false;  // `spread_to_dependents` marks it with the base's finding
     decode(scratch_.codec, row.codec, row.type, payload, base, raw);
     if (digest_of(raw) == row.digest) return true;
     add(row.id, Finding::Kind::damaged_chunk,

@@ -1,4 +1,4 @@
-// The part of `check` for chunks: their rows, their records, their content.
+// The part of `check` that examines chunks: their rows, records and content.
 #pragma once
 
 #include "pack/chunk_reader.h"
@@ -18,28 +18,29 @@ namespace flor::store {
 /// A row of `pack`, and the state of its file.
 struct PackState {
   std::string name;
-  std::uint64_t committed = 0;         ///< bytes that the catalog knows
-  std::uint64_t size = 0;              ///< of the file
+  std::uint64_t committed = 0;         ///< length according to the catalog
+  std::uint64_t size = 0;              ///< length of the file
   PackOrigin origin = PackOrigin::here;
-  std::optional<std::size_t> finding;  ///< if not all of it can be read
+  std::optional<std::size_t> finding;  ///< index of the finding about it, if it cannot be read
+                                       ///< completely
 };
 
 using ChunkRows = std::unordered_map<std::uint32_t, ChunkRow>;
-/// Chunks that cannot be read, with the index of the finding that names the cause.
+/// Unreadable chunks, each with the index of the finding that names the cause.
 using BadChunks = std::unordered_map<std::uint32_t, std::size_t>;
 
 class ChunkChecker {
  public:
-  /// Adds to `bad` and `report`.
+  /// Adds its results to `bad` and `report`.
   ChunkChecker(const Database& database, const std::map<std::int64_t, PackState>& packs,
                const ChunkRows& chunks, BadChunks& bad, CheckReport& report);
 
-  /// Checks that packs and bases exist and fit.
+  /// Checks that packs and bases exist and match the rows.
   void check_rows();
-  /// Checks that every record decodes to the content it is named after. Reads and decodes each
-  /// record once: whole chunks first, and after each the differences that build upon it.
+  /// Checks that every record decodes to the content with its digest. Reads and decodes each record
+  /// once: whole chunks first, and after each one the differences built on it.
   void read_all();
-  /// Marks differences to bad chunks as bad.
+  /// Marks chunks as bad that are differences to bad chunks.
   void spread_to_dependents();
 
  private:

@@ -1,4 +1,5 @@
-// collect: marks living chunks, removes the rows of all others, then frees their space.
+// Implements `collect`: marks needed chunks, deletes the rows of all others, then frees their
+// space.
 #include "maintain/collect.h"
 
 #include "base/system_error.h"
@@ -46,22 +47,23 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Rows removed in one transaction, which takes some milliseconds, during which writers wait.
+/// Number of rows deleted in one transaction. It takes some milliseconds, during which writers
+/// wait.
 constexpr std::size_t kBatch = 10'000;
 
-/// Runs that get events in one transaction: the journals of all of them are open.
+/// Number of runs that receive events in one transaction, whose journals are all open.
 constexpr std::size_t kRunsAtOnce = 32;
 
-/// A file without a row may be one that its writer has just created and not yet locked.
+/// A younger file without a row may have just been created and not locked by its writer yet.
 constexpr std::chrono::hours kOrphanAge{1};
 
-/// A pack, its file and its living part.
+/// A pack, its file, and how much of it is needed.
 struct PackUse {
   std::int64_t id = 0;
   std::string name;
   std::uint64_t committed = 0;
-  std::uint64_t size = 0;   ///< bytes of the file on the disk
-  std::uint64_t alive = 0;  ///< bytes of living records
+  std::uint64_t size = 0;   ///< bytes that the file occupies on disk
+  std::uint64_t alive = 0;  ///< bytes of needed records
 
   bool is_dead() const { return alive == 0; }
   bool is_sparse(double share) const {
@@ -69,7 +71,7 @@ struct PackUse {
   }
 };
 
-/// Copies the living records of sparse packs to new ones, pack by pack.
+/// Copies the needed records of sparse packs to new packs, pack by pack.
 class Compactor {
  public:
   explicit Compactor(Database& database)
@@ -78,8 +80,9 @@ class Compactor {
         here_(database.paths, database.files, PackOrigin::here),
         elsewhere_(database.paths, database.files, PackOrigin::elsewhere) {}
 
-  /// Copies, syncs, and switches the catalog over. The old file still exists then, but is unused.
-  /// Returns the bytes written. Throws Damaged, with nothing changed, if a record is damaged.
+  /// Copies the records, syncs them, and points the rows to them; the old file then exists but is
+  /// unused. Returns the bytes written. Throws Damaged, and changes nothing, if a record is
+  /// damaged.
   std::uint64_t compact(const PackUse& pack) {
     const std::vector<ChunkRow> rows = living(pack);
     PackWriter& writer = origin_of(pack) == PackOrigin::here ? here_ : elsewhere_;
@@ -118,7 +121,8 @@ class Compactor {
   }
 
  private:
-  /// The origin in the pack's header. Throws Damaged if that is damaged: a repair restores it.
+  /// Returns the origin in the pack's header. Throws Damaged if the header is damaged, which a
+  /// repair restores.
   PackOrigin origin_of(const PackUse& pack) {
     const File& file = reader_.open(pack.id);
     const auto header = read_pack_header(file);
@@ -158,7 +162,7 @@ class Compactor {
 
 class Collector {
  public:
-  /// `report`: continued if a full disk ended an earlier try.
+  /// `report` is continued if a full disk ended an earlier attempt.
   Collector(Database& database, bool dry_run, double compact_below, CollectReport& report)
       : database_(database), dry_run_(dry_run), compact_below_(compact_below), report_(report) {}
 
@@ -167,11 +171,11 @@ class Collector {
     if (!dry_run_) lock.emplace(database_);
     look();
     if (!knows_all()) return;
-    // First the steps that free space without needing any.
+    // The steps that free space without needing any come first.
     if (!dry_run_) settle_log();
     remove_orphans();
     if (!dry_run_) {
-      // Packs whose rows are gone make room for the rest.
+      // Removing the packs whose rows are already deleted makes room for deleting more rows.
       while (const auto full = try_to_sweep()) {
         const std::uint64_t freed = report_.freed;
         remove_dead_packs();
@@ -186,8 +190,8 @@ class Collector {
     compact_sparse_packs();
   }
 
-  /// Collects by an index that is not needed afterwards. Takes no room in the home, so no event
-  /// notes what was collected: deleted checkpoints without their content count as collected.
+  /// Collects with an index that is discarded afterwards. Needs no space in the home, so no events
+  /// are written: deleted checkpoints whose content is missing count as collected anyway.
   void run_without_room() {
     has_room_ = false;
     look();
@@ -228,12 +232,13 @@ class Collector {
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
   }
 
-  /// The indexes of other machines may know what is removed, and what is moved.
+  /// Must be called before removing or moving anything that indexes of other machines may list.
   void before_removing() {
     if (!std::exchange(renewed_, true)) database_.renew_mark();
   }
 
-  /// False if a journal cannot be read: content that it needs would be taken for garbage.
+  /// Returns false if a journal cannot be read, since content that it needs would be taken for
+  /// garbage.
   bool knows_all() {
     if (held_.unread.empty()) return true;
     for (const std::string& line : held_.unread)
@@ -242,7 +247,7 @@ class Collector {
     return false;
   }
 
-  /// Removes rows. Returns the error of a disk without room for that; null if all are removed.
+  /// Deletes rows. Returns the error of a disk without room for that; null if all were deleted.
   std::exception_ptr try_to_sweep() {
     std::exception_ptr full;
     try {
@@ -264,8 +269,8 @@ class Collector {
   }
 
   /// Finds deleted checkpoints whose chunks are to be removed. A reader of a run takes a RunUse
-  /// before it looks up checkpoints: if it knows one that is deleted in this state of the catalog,
-  /// its RunUse is seen now.
+  /// before it looks up checkpoints. So if it knows a checkpoint that is deleted in this state of
+  /// the catalog, its RunUse is visible here.
   void find_discarded(Connection& connection) {
     if (!has_table(connection, "discarded")) return;
     const auto rows =
@@ -279,8 +284,8 @@ class Collector {
     }
   }
 
-  /// True if a process uses the run, or another rank of its group, whose checkpoints can be brought
-  /// back only together.
+  /// True if a process uses the run, or another rank of its group: checkpoints of a group are
+  /// restored only together.
   bool is_left(Connection& connection, std::int64_t run) {
     if (const auto known = left_.find(run); known != left_.end()) return known->second;
     RunsTogether together{.runs = {run}};
@@ -298,9 +303,9 @@ class Collector {
     return used;
   }
 
-  /// Enters deleted checkpoints as collected before their chunks are removed: they cannot be
-  /// brought back any more. No process does so meanwhile, because that takes the lock that is held
-  /// here.
+  /// Marks deleted checkpoints as collected before their chunks are removed, so that they cannot be
+  /// restored any more. No process is restoring them now, because that needs the maintenance lock,
+  /// which is held here.
   void give_up_discarded() {
     const std::int64_t now = now_us();
     std::map<std::int64_t, CollectedEvent> by_run;
@@ -320,12 +325,13 @@ class Collector {
         });
   }
 
-  /// Removes the rows of dead chunks, those built upon others first.
+  /// Deletes the rows of unneeded chunks; a chunk is deleted before its base.
   void sweep() {
     report_.chunks = 0;
     if (!dead_.empty()) before_removing();
     const auto begin = [&](Connection& connection) {
-      // Sees all that was committed since the marking; nothing more can be until the commit.
+      // Includes everything committed since the marking. No other process can commit until this
+      // transaction ends.
       marks_.update(connection);
       connection.execute("PRAGMA defer_foreign_keys=ON");
     };
@@ -349,9 +355,9 @@ class Collector {
     transaction.commit();
   }
 
-  /// Calls `change` for each of `count` numbers, many of them in one transaction; in smaller ones
-  /// if the disk has no room for those. `begin` is called at the beginning of each, `finish` at its
-  /// end. A transaction also ends after a number for which `change` returned false.
+  /// Calls `change` for each number below `count`, many of them in one transaction, or fewer if the
+  /// disk has no room for that. `begin` and `finish` are called at the beginning and end of each
+  /// transaction. A transaction also ends after a number for which `change` returned false.
   void in_batches(std::size_t count, const std::function<bool(Writing&, std::size_t)>& change,
                   const std::function<void(Connection&)>& begin = {},
                   const std::function<void(Writing&)>& finish = {}) {
@@ -377,15 +383,15 @@ class Collector {
     }
   }
 
-  /// Overwrites pages that a failed commit may have left in the write-ahead log, where a crash
-  /// would bring them to life: a commit now takes their place, so that the files they refer to are
-  /// garbage indeed. Any change will do; one that changes nothing would not be written.
+  /// Overwrites pages that a failed commit may have left in the write-ahead log, because a crash
+  /// would make that commit effective. After this commit the files that it refers to are certainly
+  /// garbage. Any change is suitable, but it must change something to be written.
   void settle_log() {
     const Lock lock(database_.mutex);
     database_.connection.truncate_log();
     std::error_code error;
     const std::filesystem::path log = database_.paths.catalog().string() + "-wal";
-    // Without a log, the catalog may have a rollback journal.
+    // If there is no log, the catalog may have a rollback journal.
     if (std::filesystem::file_size(log, error) == 0 && !error) return;
     Transaction transaction(database_.connection);
     database_.connection.execute(
@@ -442,7 +448,7 @@ class Collector {
     }
   }
 
-  /// False if its writer added chunks and ended since the packs were loaded.
+  /// Returns false if a writer has added chunks to the pack after the packs were loaded.
   bool remove_row_of_dead(const PackUse& pack) {
     const Lock lock(database_.mutex);
     Transaction transaction(database_.connection);
@@ -457,7 +463,7 @@ class Collector {
 
   void compact_sparse_packs() {
     Compactor compactor(database_);
-    std::ranges::sort(packs_, {}, &PackUse::alive);  // first those that need the least room
+    std::ranges::sort(packs_, {}, &PackUse::alive);  // those that need the least space first
     bool first = true;
     for (const PackUse& pack : packs_) {
       if (pack.is_dead()) continue;
@@ -500,15 +506,15 @@ class Collector {
     }
   }
 
-  /// True if there is room for a copy of the living part, and for the rows.
+  /// True if there is room on the disk for a copy of the pack's needed part, and for the rows.
   bool has_room_for_copy(const PackUse& pack) {
     constexpr std::uint64_t kForRows = std::uint64_t{256} << 10;
     return has_room_ &&
            database_.files.available(database_.paths.packs().c_str()) >= pack.alive + kForRows;
   }
 
-  /// Turns dead records into holes, which takes no room. A reader that still has rows of these
-  /// finds zeros, and looks the rows up again.
+  /// Turns unneeded records into holes, which needs no disk space. A reader that still has their
+  /// rows finds zeros, and looks the rows up again.
   void free_in_place(Compactor& compactor, const PackUse& pack) {
     File file(database_.files, database_.paths.pack(pack.name), O_RDWR);
     std::uint64_t begin = kPackHeaderBytes;
@@ -535,8 +541,8 @@ class Collector {
                     database_.paths.pack(pack.name).string(), pack.alive));
   }
 
-  /// Locks a pack. Null if a recording needs it as it is, or has written to it since `held_` was
-  /// found: then journals name content that the index does not know.
+  /// Locks a pack. Returns null if a recording needs it, or has written to it after `held_` was
+  /// determined, so that journals name content that the index does not know.
   std::unique_ptr<File> own(const std::filesystem::path& pack) const {
     const std::string name = pack.stem().string();
     if (held_.holds(name)) return nullptr;
@@ -544,7 +550,7 @@ class Collector {
     return file && file->size() == held_.settled.at(name) ? std::move(file) : nullptr;
   }
 
-  /// Removes files without a row, and bytes after the part of a pack that the catalog knows.
+  /// Removes files without a row, and bytes beyond the part of a pack that the catalog knows.
   void remove_orphans() {
     std::vector<std::filesystem::path> paths;
     for_each_pack(database_.paths, [&](const auto& pack) { paths.push_back(pack); });
@@ -558,7 +564,7 @@ class Collector {
     if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
     const auto file = own(path);
     if (!file) return;
-    // Read while the file is locked: no process can give it a row any more.
+    // Read while the file is locked, so that no process can give it a row.
     const auto committed = committed_bytes(path.stem().string());
     const std::uint64_t size = file->size();
     const std::uint64_t used = committed.value_or(0);
@@ -572,7 +578,7 @@ class Collector {
       return;
     }
     const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
-    // Dead and sparse packs lose their tails with all the rest.
+    // Packs that are removed or copied lose these bytes anyway.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
     if (!dry_run_) before_removing();
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
@@ -581,7 +587,8 @@ class Collector {
   }
 
   void remove_names() {
-    // Other indexes are made again for this: not for a few.
+    // On a shared home other indexes must be rebuilt for this, so it is done only for many
+    // announcements.
     constexpr std::size_t kManyNames = 2000;
     if (database_.paths.shared && !renewed_) {
       if (find_announcements(database_.paths).size() < kManyNames) return;
@@ -590,7 +597,7 @@ class Collector {
     try {
       remove_debris(database_);
     } catch (const Error&) {
-      // They take no space: the next collection removes them.
+      // They take hardly any space, and the next collection removes them.
     }
   }
 
@@ -601,8 +608,8 @@ class Collector {
     return static_cast<std::uint64_t>(row->integer(0));
   }
 
-  /// False, with a remark, if the file stays: nothing refers to it, and a later collection removes
-  /// it.
+  /// Deletes a file. If it stays, adds a remark and returns false; nothing refers to it, and a
+  /// later collection will delete it.
   bool unlink(const std::filesystem::path& path) {
     if (database_.files.unlink(path.c_str()) == 0 || errno == ENOENT) return true;
     refuse(
@@ -610,7 +617,7 @@ class Collector {
     return false;
   }
 
-  /// Remarks on garbage that cannot be freed; other garbage still is.
+  /// Adds a remark on garbage that cannot be freed. Collection continues with other garbage.
   void refuse(std::string why) {
     ++report_.refused;
     report_.remarks.push_back(std::move(why));
@@ -629,19 +636,19 @@ class Collector {
   bool renewed_ = false;
   Marks marks_;
   std::vector<std::uint32_t> dead_;
-  std::map<std::int64_t, bool> left_;    ///< runs whose deleted checkpoints stay for now
+  std::map<std::int64_t, bool> left_;    ///< by run: whether its deleted checkpoints stay for now
   std::vector<std::int64_t> discarded_;  ///< ids of deleted checkpoints
   std::vector<PackUse> packs_;
   HeldContent held_;
   CollectReport& report_;
 };
 
-/// Seals journals and joins logs of evaluations. If that fails, they stay as they are, and space
+/// Seals journals and joins logs of evaluations. If that fails they stay as they are, and the space
 /// that was freed stays free.
 void join_logs(Database& database, CollectReport& report) {
   try {
-    // Without the lock, an index that is rebuilt meanwhile would miss journals and logs that are
-    // gone.
+    // The lock is needed because an index rebuilt meanwhile would miss journals and logs that were
+    // replaced.
     const MaintenanceLock lock(database);
     seal_journals(database, report);
     if (find_evaluation_logs(database.paths).size() <= kEvaluationLogsMax) return;
@@ -673,7 +680,7 @@ CollectReport collect(const Store& store, bool dry_run, double compact_below) {
 
 bool free_without_index(const Paths& paths, Filesystem& filesystem) {
   const RemakingLock lock(filesystem, paths, "catalog");
-  // A shared home's index lies on another disk.
+  // The index of a shared home is on another disk, so removing it frees no space here.
   if (paths.shared || !put_index_aside(paths)) return false;
   const IndexElsewhere index(paths, filesystem);
   Database database(index.paths(), OpenMode::existing, filesystem);

@@ -57,7 +57,7 @@ class Holding {
 
   HeldContent& held_;
   JournalPosition known_;
-  std::map<std::int64_t, std::vector<Digest>> last_;  ///< chunks of the last checkpoint, by stream
+  std::map<std::int64_t, std::vector<Digest>> last_;  ///< by stream: chunks of its last checkpoint
 };
 
 }  // namespace
@@ -99,7 +99,7 @@ HeldContent find_held(Database& database) {
         JournalReader reader(database.files, found.path, is_live ? JournalPosition{} : known);
         Holding(held, known).read(reader);
       } catch (const Error& failure) {
-        // A damaged journal that no process writes has no more events than the index.
+        // A damaged journal that no process writes has no events that the index lacks.
         if (is_live || may_be_readable_later(failure)) held.unread.push_back(failure.what());
       }
     }

@@ -48,7 +48,7 @@ void Marks::mark_lists(Connection& connection, const char* sql,
 }
 
 void Marks::mark(std::uint32_t id) {
-  // An id without a row is damage, which `check` reports; there is nothing to keep.
+  // An id without a row is damage, which `check` reports; there is nothing to keep for it.
   while (id != 0 && id < alive_.size() && !alive_[id]) {
     alive_[id] = true;
     id = bases_[id];

@@ -38,7 +38,7 @@ class JournalMender {
   JournalMender(Database& database, RepairReport& report) : database_(database), report_(report) {}
 
   void run() {
-    // If this index was replaced, other processes have a newer one.
+    // If this index was replaced, a newer one knows more.
     if (database_.is_replaced()) return;
     std::set<std::string> keys = known_runs();
     for (const std::string& key : find_runs(database_.paths)) keys.insert(key);
@@ -48,8 +48,8 @@ class JournalMender {
 
  private:
   struct Condition {
-    bool is_damaged = false;    ///< some of its bytes are no events, or are missing
-    bool has_lost = false;      ///< some of its events are gone
+    bool is_damaged = false;    ///< some of its bytes are not events, or are missing
+    bool has_lost = false;      ///< some of its events are lost
     bool is_senseless = false;  ///< nothing in it can be read
   };
 
@@ -74,7 +74,7 @@ class JournalMender {
     } catch (const Damaged&) {
       return {.is_damaged = true, .has_lost = true, .is_senseless = true};
     } catch (const Error&) {
-      return {};  // it cannot be accessed: the check reports it
+      return {};  // It cannot be accessed, which the check reports.
     }
   }
 
@@ -98,8 +98,8 @@ class JournalMender {
     for (const auto& [number, gone] : known) forget(run, number);
   }
 
-  /// Writes all that is known about the run into the journal of this process. False if another
-  /// journal of the run cannot be read now: its events would no longer count.
+  /// Writes everything that is known about the run to this process's journal. Returns false if
+  /// another journal of the run cannot be read at the moment, because its events would become void.
   bool write_anew(const std::string& key) {
     Writing writing(database_);
     Connection& connection = writing.connection();
@@ -120,7 +120,7 @@ class JournalMender {
     return true;
   }
 
-  /// Time when the run began, even if that is lost: before the next run in the index.
+  /// Returns the time when the run began; if that is lost, a time before the next run in the index.
   std::int64_t began_before_the_next(Connection& connection, std::int64_t run,
                                      const std::string& key) const {
     const std::int64_t known = began_at(database_, key);
@@ -133,8 +133,8 @@ class JournalMender {
     return began;
   }
 
-  /// Notes facts about programs in the run's repository, which the run's journals may have had.
-  /// Other runs of the repository share them.
+  /// Adds facts about programs of the run's repository (build commands, outputs), which the run's
+  /// journals may have had. They hold for all runs of the repository.
   static void note_programs(Writing& writing, std::int64_t run) {
     Connection& connection = writing.connection();
     const auto commands = connection(
@@ -186,7 +186,7 @@ class JournalMender {
     return position;
   }
 
-  /// Mends the copy of a sound journal, or makes the one that is missing.
+  /// Rewrites the copy of a sound journal if it is damaged or missing.
   void mend_copy(const fs::path& journal) {
     std::error_code error;
     const bool is_there = fs::exists(copy_path(journal), error) || error;
@@ -197,11 +197,11 @@ class JournalMender {
       write_copy(database_.files, journal);
       ++report_.rewritten;
     } catch (const Error&) {
-      // The journal cannot be read: the check reports both.
+      // The journal cannot be read; the check reports both.
     }
   }
 
-  /// Mends a log of evaluations; if events are lost, writes all known evaluations anew.
+  /// Mends a log of evaluations. If events are lost, writes all known evaluations to a new log.
   void mend_log(const fs::path& log) {
     const Condition condition = examine(log, {});
     if (!condition.is_damaged) return;
@@ -227,13 +227,13 @@ class JournalMender {
     make_quarantine(database_.paths);
     fs::rename(journal, aside);
     std::error_code error;
-    fs::remove(copy_path(journal), error);  // nothing in it can be read, either
+    fs::remove(copy_path(journal), error);  // nothing in the copy can be read either
     sync_directory(database_.files, database_.paths.quarantine());
     sync_directory(database_.files, journal.parent_path());
     report_.quarantined.push_back(aside.string());
   }
 
-  /// Removes the row of a journal that is gone.
+  /// Deletes the index's row of a journal that is gone.
   void forget(const std::string& run, std::int64_t number) {
     const Lock lock(database_.mutex);
     Transaction transaction(database_.connection);
@@ -245,7 +245,8 @@ class JournalMender {
     transaction.commit();
   }
 
-  /// A free name in the quarantine, or the one that an interrupted repair gave this very journal.
+  /// Returns a free name in the quarantine, or the one that an interrupted repair has given this
+  /// journal.
   fs::path name_aside(const fs::path& journal, const std::string& name) const {
     for (int number = 1;; ++number) {
       const auto aside =
@@ -258,7 +259,7 @@ class JournalMender {
 
   Database& database_;
   RepairReport& report_;
-  bool has_evaluations_ = false;  ///< evaluations in the index were written anew
+  bool has_evaluations_ = false;  ///< evaluations in the index were written to a log again
 };
 
 }  // namespace
@@ -270,7 +271,7 @@ void mend_journals(Database& database, RepairReport& report) {
 bool lacks_end(const JournalReader& read, const fs::path& journal, const KnownJournal& known) {
   if (journal.filename() == kSealedName) return read.last_kind() != EventKind::sealed;
   if (read.position().frames >= known.end.frames) return false;
-  // The writer of a shorter journal may have cut it off after a change failed: then the index is
+  // A writer may have shortened the journal after a change failed; in that case the index is
   // rebuilt.
   std::error_code error;
   return known.closed != 0 || fs::file_size(journal, error) >= known.end.bytes;

@@ -1,5 +1,5 @@
-// Mends damaged journals: keeps their sound events, and writes down again what the index still
-// knows about their runs, so that an index made from the journals has it, too.
+// Mends damaged journals: keeps their undamaged events, and adds what the index still knows about
+// their runs, so that an index built from the journals will have it.
 #pragma once
 
 #include "database/database.h"
@@ -12,16 +12,17 @@
 
 namespace flor::store {
 
-/// Mends journals that no process writes. Call it with the maintenance lock, when all else is
-/// repaired. If it is stopped at any point, nothing is lost, and the next call does the rest.
+/// Mends journals that no process writes. Call it with the maintenance lock, after all other
+/// repairs. It may be interrupted at any point without loss; the next call does the rest.
 void mend_journals(Database& database, RepairReport& report);
 
-/// True if the end of a journal that no process writes is damaged or gone, which looks as if its
-/// writer was killed, and its copy does not have it. `read`: has reached the journal's end.
+/// True if the end of a journal that no process writes is damaged or gone, so that its writer seems
+/// to have been killed, and its copy lacks the end, too. `read` must have reached the end of the
+/// journal.
 bool lacks_end(const JournalReader& read, const std::filesystem::path& journal,
                const KnownJournal& known);
 
-/// Makes the directory for damaged files.
+/// Creates the directory for damaged files.
 void make_quarantine(const Paths& paths);
 
 }  // namespace flor::store

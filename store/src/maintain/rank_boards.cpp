@@ -17,7 +17,7 @@
 namespace flor::store {
 namespace {
 
-/// Locks the run meanwhile, so that no process resumes it and makes a new board.
+/// Removes a board. Locks the run meanwhile, so that no process resumes it and makes a new board.
 void remove_rank_board(const Database& database, const std::filesystem::path& path,
                        CollectReport& report) {
   std::optional<File> lock;
@@ -25,13 +25,13 @@ void remove_rank_board(const Database& database, const std::filesystem::path& pa
     lock.emplace(database.files, database.paths.lock(path.stem().string()), O_RDWR | O_CREAT,
                  kInHome);
   } catch (const Error&) {
-    return;  // the run of another user
+    return;  // the run belongs to another user
   }
   if (!lock_file(lock->descriptor(), LOCK_EX | LOCK_NB) || !is_linked(lock->descriptor())) return;
   for (const std::filesystem::path& own : {path, lock->path()}) {
     if (database.files.unlink(own.c_str()) == 0 || errno == ENOENT) continue;
     const int error = errno;
-    // In a directory in which all users may make files, perhaps only owners may remove them.
+    // In a directory where all users may create files, possibly only the owner may delete one.
     report.remarks.push_back(fmt::format("{} is left as it is: {}", own.string(),
                                          std::generic_category().message(error)));
   }

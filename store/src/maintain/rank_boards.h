@@ -1,4 +1,4 @@
-// Boards of ranks (Paths::rank_board) that killed processes have left.
+// Rank boards (Paths::rank_board) that killed processes have left.
 #pragma once
 
 #include "database/database.h"
@@ -6,8 +6,8 @@
 
 namespace flor::store {
 
-/// Removes leftovers of killed processes of rank 0: a few kilobytes, which are not counted. What
-/// cannot be removed is remarked on.
+/// Removes rank boards that killed processes of rank 0 have left. Their few kilobytes are not
+/// counted. Adds a remark for each that cannot be removed.
 void remove_rank_boards(const Database& database, CollectReport& report);
 
 }  // namespace flor::store

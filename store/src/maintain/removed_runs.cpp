@@ -24,10 +24,10 @@
 namespace flor::store {
 namespace {
 
-/// The lock of a run, whose file is removed when it is released.
+/// The lock of a run. The lock file is deleted when the lock is released.
 class Held {
  public:
-  /// Null while a process has the lock.
+  /// Returns null while another process has the lock.
   static std::unique_ptr<Held> take(Database& database, const std::string& key) {
     auto held = std::make_unique<Held>(database, key);
     const int descriptor = held->file_.descriptor();
@@ -50,8 +50,8 @@ class Held {
   bool owned_ = false;
 };
 
-/// Removed runs by the run whose label says so; the highest rank first, and rank 0 last: the others
-/// need it.
+/// Returns the removed runs, grouped by the run that has the label. In a group the highest rank
+/// comes first and rank 0, which the others depend on, last.
 std::map<std::int64_t, std::vector<std::int64_t>> removed_groups(Connection& connection) {
   std::map<std::int64_t, std::vector<std::int64_t>> groups;
   const auto rows = connection(
@@ -67,8 +67,8 @@ std::string key_of_removed(Connection& connection, std::int64_t run) {
   return row->step() ? row->text(0) : std::string();
 }
 
-/// True if another process writes a journal: objects that it names may have no value in the index
-/// yet.
+/// True if another process writes a journal. It may name objects that no value in the index refers
+/// to yet.
 bool is_recording(Database& database) {
   const auto rows = database.connection(
       "SELECT run, writer, run.key FROM journal JOIN run ON run.id = journal.run WHERE NOT closed");
@@ -84,8 +84,8 @@ bool is_recording(Database& database) {
 
 struct InUse {};
 
-/// Drops a run, and in the same transaction the objects that only it has logged. Throws InUse where
-/// a program may be about to log the same.
+/// Drops a run and, in the same transaction, the objects that only it has logged. Throws InUse if a
+/// program may be about to log the same objects.
 void drop_with_objects(Database& database, std::int64_t run) {
   drop_run(database, run, [&](Connection& connection) {
     const ContentOfRuns content = content_of(connection, {run});
@@ -96,7 +96,7 @@ void drop_with_objects(Database& database, std::int64_t run) {
   });
 }
 
-/// The locks of all ranks; nothing while one of them is in use.
+/// Locks all ranks of a group. Returns nullopt if one of them is in use.
 std::optional<std::vector<std::unique_ptr<Held>>> take_all(Database& database,
                                                            const std::vector<std::string>& keys) {
   std::vector<std::unique_ptr<Held>> locks;

@@ -1,4 +1,5 @@
-// repair: finds unreadable content, searches for it elsewhere, and gives up the rest.
+// Implements `repair`: finds unreadable content, searches for other copies of it, and removes the
+// rest.
 #include "maintain/repair.h"
 
 #include "database/manifest.h"
@@ -113,12 +114,13 @@ class Repairer {
       pack.size = std::filesystem::file_size(path, error);
       if (error) pack.size = 0;
       pack.origin = origin_of(id, pack);
-      // Index of the one finding that `examine` begins with.
+      // index of the finding that `examine` will report first
       if (pack.size < pack.committed) pack.finding = 0;
     }
   }
 
-  /// The origin of a pack; if its header is damaged, that of its records in the index.
+  /// Returns the origin of a pack; if its header is damaged, the origin of its records in the
+  /// index.
   PackOrigin origin_of(std::int64_t id, const PackState& pack) const {
     if (pack.size >= kPackHeaderBytes) {
       const File file(database_.files, database_.paths.pack(pack.name), O_RDONLY);
@@ -151,8 +153,8 @@ class Repairer {
 
   void look_elsewhere() {
     const PackScan scan = scan_packs();
-    // Points bad rows to other places that have their content, too. If a record there is not sound
-    // either, the second examination finds that.
+    // Points bad rows to other records with the same content. If one of these is damaged as well,
+    // the second examination finds it.
     std::vector<std::uint32_t> moved;
     for (const auto& [id, finding] : bad_) {
       const auto chunk = chunks_.find(id);
@@ -185,7 +187,8 @@ class Repairer {
     return scan;
   }
 
-  /// Points the row to another record of the same content, if that is readable.
+  /// Points the row to another record of the same content, and returns true, if that record is
+  /// readable.
   bool try_place(ChunkRow& row, const FoundRecord& record) const {
     if (record.pack == row.pack && record.offset == row.offset) return false;
     const bool is_foreign = foreign_.contains(row.id);
@@ -198,7 +201,7 @@ class Repairer {
       base = same->first;
     }
     const ChunkRow candidate = row_of(record, row.id, base);
-    // Chunks that build upon it must not become deeper by that.
+    // The depth must stay the same, since chunks that build on this one would become deeper.
     if (candidate.depth != row.depth || candidate.raw_bytes != row.raw_bytes) return false;
     PackReader reader(database_.paths, database_.files);
     reader.add(record.pack, packs_.at(record.pack).name);
@@ -212,7 +215,7 @@ class Repairer {
     return true;
   }
 
-  /// Writes damaged headers of packs anew: a header follows from the pack's name.
+  /// Rewrites damaged headers of packs, which can be computed from the packs' names.
   void write_headers() {
     for (const auto& [id, pack] : packs_) {
       if (pack.size < kPackHeaderBytes) continue;
@@ -229,7 +232,7 @@ class Repairer {
     }
   }
 
-  /// Keeps what is left of the records that the catalog is about to forget.
+  /// Saves what is left of the records that the catalog is about to forget.
   void quarantine() {
     for (const auto& [id, finding] : bad_) {
       const auto known = known_.find(id);
@@ -293,8 +296,8 @@ class Repairer {
     }
   }
 
-  /// Adds rows that other processes committed since the examination. They were written a moment
-  /// ago, and count as sound unless they build upon bad ones.
+  /// Adds rows that other processes have committed since the examination. They were just written,
+  /// so they count as sound unless they build on bad ones.
   void add_new_rows(Connection& connection) {
     const auto rows = connection(FLOR_CHUNK_COLUMNS "ORDER BY id");
     while (rows->step()) {
@@ -315,7 +318,8 @@ class Repairer {
       const std::string flaw = flaw_of(manifest, chunks_);
       if (flaw.empty()) continue;
       if (manifest.table == std::string_view("checkpoint")) {
-        // Enters it as deleted: a copy of it elsewhere stays there, and may be fetched.
+        // Entered as deleted, so that a copy of the checkpoint in an object store stays there and
+        // can be fetched.
         const NamedRow named = name_checkpoint(connection, manifest.id);
         discard_checkpoints(writing, std::span(&manifest.id, 1));
         writing.add(named.run, CollectedEvent{now_us(), {named.name}});
@@ -324,7 +328,7 @@ class Repairer {
       }
       report_.dropped.push_back({manifest.what, manifest.run, flaw});
     }
-    // For all runs, not only those that lost something: a wrong count is damage, too.
+    // Recomputed for all runs, because a wrong count is damage, too.
     connection(
         "UPDATE run SET "
         "checkpoints = (SELECT count(*) FROM checkpoint WHERE run = run.id), "
@@ -333,8 +337,8 @@ class Repairer {
         ->run();
   }
 
-  /// Corrects digests of layouts. Remaining rows refer to sound layouts only, so a layout that does
-  /// not have its digest has a wrong digest, or no row needs it.
+  /// Corrects digests of layouts. The remaining rows refer to sound layouts only. So if a layout
+  /// does not match its digest, either the digest is wrong, or no row needs the layout.
   void repair_layouts(Connection& connection) {
     std::vector<std::pair<std::int64_t, Digest>> wrong;
     const auto layouts = connection("SELECT id, items, digest FROM layout");
@@ -368,7 +372,7 @@ class Repairer {
     report_.removed += query->changes();
   }
 
-  /// Corrects the rows of packs that lost their ends, or are gone altogether.
+  /// Corrects the rows of packs that lost their ends or are missing.
   void trim_packs(Connection& connection) {
     for (const auto& [id, pack] : packs_) {
       if (!pack.finding) continue;
@@ -389,9 +393,9 @@ class Repairer {
   MaintenanceLock lock_;
   std::map<std::int64_t, PackState> packs_;
   ChunkRows known_;   ///< as the catalog has them
-  ChunkRows chunks_;  ///< as they will be
+  ChunkRows chunks_;  ///< as they will be after the repair
   std::set<std::int64_t> senseless_;
-  std::set<std::uint32_t> foreign_;  ///< rows whose records came from elsewhere
+  std::set<std::uint32_t> foreign_;  ///< ids of chunks whose records came from elsewhere
   std::vector<StoredManifest> manifests_;
   BadChunks bad_;
   std::vector<std::uint32_t> restored_;
@@ -416,7 +420,7 @@ RepairReport repair(Store& store) {
   Database& database = *store.impl().database;
   RepairReport report = with_reserve(database, [&] { return Repairer(store).run(); });
   std::error_code error;
-  // Rebuilds the queue if it is damaged, and lets it write events again that mended logs have lost.
+  // Rebuilds the queue if it is damaged, and makes it log events again that mended logs have lost.
   if (std::filesystem::exists(database.paths.queue(), error)) queue_of(database, QueueUse::change);
   return report;
 }

@@ -55,7 +55,8 @@ std::vector<std::uint32_t> RowFinder::find() {
   return std::move(found_);
 }
 
-/// Finds missing bases: a record names the content that it builds upon, and its row the base's id.
+/// Finds the digests of missing bases: a record names the digest of its base, and the record's row
+/// the base's id.
 void RowFinder::find_bases() {
   std::vector<const ChunkRow*> rows;
   for (const auto& [id, row] : chunks_) {
@@ -86,7 +87,7 @@ void RowFinder::collect_missing() {
         }
       }
     } catch (const Damaged&) {
-      continue;  // nothing can be learned from it
+      continue;  // its header tells nothing
     }
   }
 }
@@ -98,7 +99,7 @@ void RowFinder::guess() {
   std::int64_t pack = 0;
   for (const auto& [place, header] : scan_.records()) {
     if (place.first != pack) {
-      // Each pack has its own order.
+      // Ids follow the order of records only within each pack.
       pack = place.first;
       id = missing_.begin();
     }
@@ -131,7 +132,7 @@ void RowFinder::accept_proven() {
 }
 
 std::uint32_t RowFinder::accept(std::uint32_t id, const FoundRecord& record) {
-  // Entered before its base, so that a circular chain ends.
+  // Added before its base, so that a circular chain ends.
   ids_.emplace(record.header.digest, id);
   const std::uint32_t base =
       record.header.uses_base ? id_of_base(record.header.base, record.origin) : 0;
@@ -152,7 +153,7 @@ std::uint32_t RowFinder::id_of_base(const Digest& digest, PackOrigin origin) {
   const auto found = find_record(digest, origin);
   const auto guessed = guessed_ids_.find(digest);
   const std::uint32_t id = guessed != guessed_ids_.end() ? guessed->second : next_id_++;
-  // Without a record of the base, the row that builds upon it will be found bad.
+  // If no record of the base exists, the examination will find the row bad that builds on it.
   return found ? accept(id, *found) : id;
 }
 

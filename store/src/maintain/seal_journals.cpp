@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// The least space that a file takes on a disk.
+/// The smallest space that a file takes on disk; smaller savings are no savings.
 constexpr std::uint64_t kBlockBytes = 4096;
-/// The value of `closed` for journals that are sealed, or would not get smaller.
+/// Value of `closed` for journals that are sealed, or for which sealing would not save space.
 constexpr std::int64_t kSealed = 2;
 
 class JournalSealer {
@@ -33,7 +33,7 @@ class JournalSealer {
   JournalSealer(Database& database, CollectReport& report) : database_(database), report_(report) {}
 
   void run() {
-    // If this index was replaced, other processes have a newer one.
+    // If this index was replaced, a newer one knows more.
     if (database_.is_replaced()) return;
     close_ended();
     for (const std::string& key : runs_with_unsealed()) {
@@ -78,8 +78,8 @@ class JournalSealer {
     }
   }
 
-  /// True if no writer overlapped another. Otherwise sealing would put events of one about loops
-  /// and values after those of another.
+  /// True if no two writers were active at the same time. Otherwise sealing would change the order
+  /// of their events about loops and values.
   bool came_one_after_another(const std::vector<FoundJournal>& journals,
                               const KnownJournals& known) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> spans;
@@ -116,7 +116,7 @@ class JournalSealer {
       if (is_whole) put(key, found.number, known.end);
       return;
     }
-    // Other indexes may have a position in the journal.
+    // Indexes of other machines may have a position in the journal.
     if (!std::exchange(renewed_, true)) database_.renew_mark();
     fs::rename(made, sealed);
     sync_directory(database_.files, directory);
@@ -125,7 +125,7 @@ class JournalSealer {
     report_.freed_by_sealing += result.bytes_read - result.end.bytes;
   }
 
-  /// Replaces a journal: from here on the sealed one counts, whatever else is there.
+  /// Makes the sealed journal the valid one, whatever other files exist.
   void replace(const std::string& key, std::int64_t number, const fs::path& directory,
                JournalPosition end) {
     write_copy(database_.files, directory / kSealedName);

@@ -1,4 +1,4 @@
-// A snapshot of a store, for reading without locks: a copy of its catalog, with a link to its
+// Makes a snapshot of a store that is read without locks: a copy of the catalog, and a link to the
 // packs.
 #include "maintain/shared_view.h"
 
@@ -29,9 +29,9 @@ void write_snapshot(const Store& store, const std::filesystem::path& directory) 
   std::filesystem::create_directory_symlink(std::filesystem::absolute(database.paths.packs()),
                                             paths.packs(), error);
   if (error) throw_system_error("make the snapshot", paths.packs(), error.value());
-  // Made empty here, since SQLite would make it with the permissions of the umask.
+  // Created empty here, because SQLite would let the umask determine the permissions.
   File(database.files, paths.catalog(), O_RDWR | O_CREAT | O_EXCL, kInHome);
-  // Uses a separate connection: the copying may take a while.
+  // A separate connection, because copying may take a while.
   (*open_for_reading(database.paths))("VACUUM INTO ?1", std::string_view(paths.catalog().native()))
       ->run();
   File(database.files, paths.catalog(), O_RDWR).sync();

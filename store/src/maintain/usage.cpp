@@ -1,4 +1,5 @@
-// usage: follows every checkpoint to the records that it needs, and finds which ones are shared.
+// Implements `usage`: follows each checkpoint to the records that it needs, and finds out which
+// records are shared.
 #include "maintain/usage.h"
 
 #include "database/manifest.h"
@@ -23,13 +24,14 @@
 namespace flor::store {
 namespace {
 
-/// Attributes records to owners. All records that an owner needs are added before the next begins.
+/// Attributes records to owners (experiments, runs or items). All records of an owner are added
+/// before the next owner begins.
 class Owners {
  public:
   explicit Owners(const ChunkSizes& records)
       : records_(records), last_(records.by_id.size()), many_(records.by_id.size()) {}
 
-  /// Begins an owner; null for one that is not reported, and only shares records with others.
+  /// Begins an owner. Null: one that is not reported but may share records with others.
   void begin(Usage* usage) { owners_.push_back(usage); }
 
   void need(std::uint32_t id) {
@@ -42,7 +44,7 @@ class Owners {
     }
   }
 
-  /// Computes the sums, once all owners are added.
+  /// Computes the sums. Call it after all owners were added.
   void finish() {
     for (std::size_t id = 1; id < last_.size(); ++id) {
       if (last_[id] == 0 || many_[id]) continue;
@@ -64,8 +66,8 @@ class Owners {
  private:
   const ChunkSizes& records_;
   std::vector<Usage*> owners_;
-  std::vector<std::uint32_t> last_;  ///< by id: the last owner that needed it, counted from 1
-  std::vector<bool> many_;           ///< by id: more than one did
+  std::vector<std::uint32_t> last_;  ///< by id: number of the last owner that needs it, from 1
+  std::vector<bool> many_;           ///< by id: true if several owners need it
 };
 
 void need_objects(Connection& connection, Owners& owners) {
@@ -80,9 +82,11 @@ void sort(std::vector<Usage>& list) {
   std::ranges::stable_sort(list, std::greater(), &Usage::stored);
 }
 
-/// `sql` gives the owner's name, the raw bytes and the chunks of each checkpoint, by owner.
+/// `sql` selects the owner's name, the raw bytes and the chunks of each checkpoint, ordered by
+/// owner.
 std::vector<Usage> usage_by(Connection& connection, Owners& owners, const char* sql) {
-  std::map<std::string, Usage> by_name;  // a map, since its elements stay in place
+  // Pointers to the elements are kept, which a map does not move.
+  std::map<std::string, Usage> by_name;
   const auto rows = connection(sql);
   Usage* current = nullptr;
   while (rows->step()) {
@@ -138,7 +142,7 @@ UsageReport usage(const Store& store) {
   for_each_pack(database.paths, [&](const std::filesystem::path& pack) {
     try {
       report.on_disk += File(database.files, pack, O_RDONLY).size_on_disk();
-    } catch (const Error&) {  // gone in the meantime, or no file
+    } catch (const Error&) {  // removed in the meantime, or not a regular file
     }
   });
   return report;
@@ -146,7 +150,7 @@ UsageReport usage(const Store& store) {
 
 namespace {
 
-/// The name of a block in the report: the records of a slab are those of all its items.
+/// Returns the name of a block in the report. Records of a slab are shared by all its items.
 std::string usage_name(const Layout& layout, const Block& block) {
   const std::string& first = layout.items[block.first].name;
   return block.count == 1 ? first : fmt::format("{} (and {} more)", first, block.count - 1);

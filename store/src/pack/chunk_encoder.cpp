@@ -10,10 +10,10 @@ namespace {
 
 constexpr unsigned kThreadsMax = 64;
 
-// Waking other threads takes longer than hashing or encoding less than this.
+// Up to this number of bytes one thread works alone, because waking others would take longer.
 constexpr std::size_t kAloneBytes = std::size_t{1} << 20;
 
-/// The most that a CodecContext grows to.
+/// The largest size of a CodecContext, in bytes.
 constexpr std::uint64_t kContextBytesMax = std::uint64_t{8} << 20;
 
 unsigned chosen_threads(unsigned wanted) {
@@ -23,14 +23,14 @@ unsigned chosen_threads(unsigned wanted) {
 
 }  // namespace
 
-/// The passage of the chunks of one call through the ring. Each slot belongs to one chunk from when
-/// a thread takes that chunk until it was consumed.
+/// The state of one call of `encode`: how its chunks pass through the ring of payloads. A slot
+/// belongs to a chunk from when a thread takes the chunk until it was consumed.
 class ChunkEncoder::Ring {
  public:
   Ring(ChunkEncoder& encoder, std::span<const NewChunk> chunks, const Consume& consume)
       : encoder_(encoder), chunks_(chunks), consume_(consume) {}
 
-  /// The thread 0 consumes, and encodes while it has nothing to consume; the others encode.
+  /// Thread 0 consumes encoded chunks, and encodes while there are none; the others only encode.
   void work(unsigned worker) {
     std::unique_lock lock(mutex_);
     try {
@@ -115,7 +115,7 @@ void ChunkEncoder::hash(std::span<const std::span<const std::byte>> pieces,
 void ChunkEncoder::encode(std::span<const NewChunk> chunks, const Consume& consume) {
   std::size_t bytes = 0;
   for (const NewChunk& chunk : chunks) bytes += chunk.raw.size();
-  for (Slot& slot : ring_) slot.ready = false;  // an exception may have left them
+  for (Slot& slot : ring_) slot.ready = false;  // an exception may have left them set
   Ring ring(*this, chunks, consume);
   if (bytes > kAloneBytes) {
     pool_.run([&](unsigned worker) { ring.work(worker); });
@@ -156,7 +156,7 @@ std::uint64_t ChunkEncoder::memory() const {
 }
 
 std::uint64_t ChunkEncoder::memory_max(unsigned threads) {
-  // One payload more for each thread: see the tries of integers in the codec.
+  // One more payload per thread: for integers the codec encodes in two forms and compares them.
   return threads * kContextBytesMax + ring_size(threads) * std::uint64_t{kPayloadMemoryMax};
 }
 

@@ -1,4 +1,4 @@
-// Hashes and encodes chunks on several threads and hands them on in their order.
+// Hashes and encodes chunks on several threads, and delivers them in their order.
 #pragma once
 
 #include "base/worker_pool.h"
@@ -17,18 +17,18 @@
 
 namespace flor::store {
 
-/// Longest chain of differences: a chunk at depth 4 needs four others decoded before it. Measured
-/// on a transformer with Adam, depth 4 restores at 1.5 GB/s a core on average and 8 at 0.87, for a
-/// further gain of 0.5 % in size; 0 restores at 3.5 and costs 2 %.
+/// Longest chain of differences: a chunk at depth 4 needs four other chunks decoded before it.
+/// Measured on a transformer with Adam, average per core: depth 4 restores at 1.5 GB/s; depth 8 at
+/// 0.87 GB/s and is 0.5 % smaller; depth 0 at 3.5 GB/s and is 2 % larger.
 inline constexpr std::uint8_t kDepthMax = 4;
 
-/// A chunk that is stored; `id` is its row in the catalog, 0 if unknown.
+/// A chunk that is stored. `id` is its row in the catalog, 0 if unknown.
 struct StoredChunk {
   std::uint32_t id = 0;
   std::uint8_t depth = 0;
-  bool foreign = false;  ///< its record came from elsewhere
-  /// Its record, and all that it builds upon, was written by this process for this run: no other
-  /// process gives those another depth.
+  bool foreign = false;  ///< its record came from another store
+  /// True if this process wrote its record and all its bases for this run, so that no other process
+  /// can change their depth.
   bool own = false;
 };
 
@@ -43,45 +43,45 @@ struct NewChunk {
   Digest digest;
   std::span<const std::byte> raw;
   ElementType type = ElementType::bytes;
-  std::optional<Base> base;  ///< it may be stored as the difference to this
-  bool replaces = false;     ///< a record that came from elsewhere
+  std::optional<Base> base;  ///< the chunk may be stored as a difference to this
+  bool replaces = false;     ///< the new record replaces one that came from another store
 };
 
-/// A chunk in the form in which it is appended to a pack.
+/// A chunk encoded as a pack record.
 struct EncodedChunk {
   RecordHeader header;
   std::span<const std::byte> payload;
 };
 
-/// Used by one thread, except for the effort.
+/// Hashes and encodes. Used by one thread, except for `set_effort` and `effort`.
 class ChunkEncoder {
  public:
-  /// options.threads may be 0.
+  /// `options.threads` may be 0.
   explicit ChunkEncoder(const WriterOptions& options);
 
   void set_effort(Effort effort) noexcept { effort_.store(effort, std::memory_order_relaxed); }
   Effort effort() const noexcept { return effort_.load(std::memory_order_relaxed); }
 
-  /// Bytes of content that are best hashed and then encoded before the next ones are looked at: few
-  /// enough for the caches, and enough to keep all threads at work.
+  /// Returns the number of content bytes to hash and then encode before continuing with the next
+  /// ones: few enough to stay in the caches, and enough to keep all threads busy.
   std::size_t step_bytes() const;
 
-  /// digests[i] becomes the digest of pieces[i]: as many of the one as of the other.
+  /// Sets digests[i] to the digest of pieces[i]. Both spans must have the same length.
   void hash(std::span<const std::span<const std::byte>> pieces, std::span<Digest> digests);
 
-  /// Calls `consume` in the calling thread for each chunk, in their order, with an encoded chunk
-  /// that is valid until it returns. While one is consumed the other threads continue, as far as
-  /// the ring of payloads has room.
+  /// Calls `consume` in the calling thread for each chunk, in order. The encoded chunk is valid
+  /// until `consume` returns. Meanwhile the other threads encode further chunks, as far as the ring
+  /// of payloads has room.
   using Consume = std::function<void(const NewChunk&, const EncodedChunk&)>;
   void encode(std::span<const NewChunk> chunks, const Consume& consume);
 
-  /// Bytes of memory that it holds.
+  /// Returns the bytes of allocated memory.
   std::uint64_t memory() const;
   static std::uint64_t memory_max(unsigned threads);
 
-  /// Payloads that may exist at once.
+  /// Number of payloads that may exist at once.
   static std::size_t ring_size(unsigned threads) { return threads == 1 ? 1 : 2 * threads; }
-  /// The most that have existed at once.
+  /// The largest number of payloads that have existed at once.
   std::size_t payloads_most() const { return payloads_most_; }
 
  private:
@@ -96,7 +96,7 @@ class ChunkEncoder {
 
   WorkerPool pool_;
   std::atomic<Effort> effort_;
-  std::vector<CodecContext> codecs_;  ///< one for each thread
+  std::vector<CodecContext> codecs_;  ///< one per thread
   std::vector<Slot> ring_;
   std::size_t payloads_most_ = 0;
 };

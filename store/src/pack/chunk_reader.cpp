@@ -29,8 +29,8 @@ T narrow(std::int64_t value) {
   throw Damaged(fmt::format("{} {}", describe(row, pack), what));
 }
 
-/// Whether it is a dead record as `flor gc` leaves it where the disk has no room to copy the
-/// others.
+/// True if this is a record that `flor gc` has cleared in place because the disk had no room to
+/// copy the pack's other records.
 bool is_collected(std::span<const std::byte> record) {
   return std::ranges::all_of(record.first(kRecordHeaderBytes),
                              [](std::byte byte) { return byte == std::byte{0}; });
@@ -94,7 +94,8 @@ const File& PackReader::open(std::int64_t pack) {
     if (std::filesystem::exists(path, error) || error) throw;
     throw PackMissing(fmt::format("the pack {} is missing", path.string()));
   }
-  // A damaged header is left to `check`: each record vouches for itself.
+  // A damaged pack header does not matter here, because each record is verified by itself; `check`
+  // reports it.
   const auto header = read_pack_header(*file);
   if (header && header->format > static_cast<std::uint32_t>(kFormat)) {
     throw Error(
@@ -134,8 +135,8 @@ std::span<const std::byte> PackReader::read(const ChunkRow& row, std::vector<std
 }
 
 void ChunkReader::load_rows(Connection& connection, std::span<const std::uint32_t> ids) {
-  // The chunks of a checkpoint were stored together, so most of their numbers are neighbours: a
-  // query for a range costs a tenth of one for each number.
+  // The chunks of a checkpoint were stored together, so most of their ids are neighbours. A query
+  // for a range of ids takes a tenth of the time of one query per id.
   constexpr std::uint32_t kGap = 8;
   std::vector<std::uint32_t> wanted(ids.begin(), ids.end());
   while (!wanted.empty()) {
@@ -204,7 +205,7 @@ void ChunkReader::require_length(std::uint32_t id, std::size_t bytes) const {
 void ChunkReader::read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const {
   require_length(id, raw.size());
   const ChunkRow& first = row(id);
-  // Before the recursion, which refers to elements of the vector.
+  // Must be resized before the recursion, which keeps references to its elements.
   if (scratch.bases.size() < first.depth) scratch.bases.resize(first.depth);
   read(scratch, first, raw, 0);
 }

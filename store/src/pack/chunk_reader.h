@@ -1,4 +1,5 @@
-// Brings chunks back: rows from the catalog, records from the packs, decoded and verified.
+// Reads chunks: loads their rows from the catalog, reads their records from packs, decodes and
+// verifies them.
 #pragma once
 
 #include "codec/decode_scratch.h"
@@ -20,13 +21,13 @@
 
 namespace flor::store {
 
-/// A pack has no file, or a hole where a record was. Either that was lost, or garbage was collected
-/// since the rows were loaded.
+/// Thrown if a pack file is missing, or has a hole in place of a record. Either it was lost, or
+/// garbage was collected after the rows were loaded.
 struct PackMissing : Damaged {
   using Damaged::Damaged;
 };
 
-/// A row of `chunk`.
+/// A row of the table `chunk`.
 struct ChunkRow {
   std::uint32_t id = 0;
   Digest digest;
@@ -40,16 +41,16 @@ struct ChunkRow {
   std::uint32_t base = 0;  ///< 0: none
 };
 
-/// Columns in the order in which `read_chunk_row` takes them.
+/// The columns of `chunk` in the order that `read_chunk_row` expects.
 #define FLOR_CHUNK_COLUMNS \
   "SELECT id, digest, pack, offset, raw_bytes, stored_bytes, codec, type, depth, base FROM chunk "
 
 ChunkRow read_chunk_row(const Query& row);
 
-/// The header of a pack; nothing if it is damaged.
+/// Returns the header of a pack; nullopt if it is damaged.
 std::optional<PackHeader> read_pack_header(const File& file);
 
-/// The packs that are read, opened when they are first needed. Thread-safe.
+/// Reads records of packs, opening each pack when it is first needed. Thread-safe.
 class PackReader {
  public:
   PackReader(Paths paths, Filesystem& filesystem) : paths_(std::move(paths)), files_(filesystem) {}
@@ -57,12 +58,13 @@ class PackReader {
   void add(std::int64_t pack, const std::string& name);
   bool knows(std::int64_t pack) const;
   std::filesystem::path path(std::int64_t pack) const;
-  /// The file. PackMissing if there is none, Error if a newer Flor wrote it.
+  /// Returns the open file of the pack. Throws PackMissing if there is none, Error if a newer Flor
+  /// wrote it.
   const File& open(std::int64_t pack);
 
-  /// Reads the record of `row` into `buffer` and returns its payload. Damaged if the bytes there
-  /// are not that record; `verify_payload` also compares the payload with its checksum. `buffer`
-  /// grows where it must.
+  /// Reads the record of `row` into `buffer`, which grows as needed, and returns its payload.
+  /// Throws Damaged if the bytes are not that record. `verify_payload`: also compares the payload
+  /// with its checksum.
   std::span<const std::byte> read(const ChunkRow& row, std::vector<std::byte>& buffer,
                                   bool verify_payload);
 
@@ -77,31 +79,31 @@ class PackReader {
   std::map<std::int64_t, Pack> packs_;
 };
 
-/// A set of chunks and everything that they are differences to.
+/// A set of chunks, together with all chunks that they are differences to.
 class ChunkReader {
  public:
   ChunkReader(Paths paths, Filesystem& filesystem) : packs_(std::move(paths), filesystem) {}
 
-  /// Loads the rows of these chunks and of their bases. Damaged if one is missing or senseless.
+  /// Loads the rows of these chunks and their bases. Throws Damaged if one is missing or invalid.
   void load_rows(Connection& connection, std::span<const std::uint32_t> ids);
   const ChunkRow& row(std::uint32_t id) const { return rows_.at(id); }
-  /// Whether all chunks are at the same places.
+  /// True if all chunks are at the same places as in `other`.
   bool lies_like(const ChunkReader& other) const;
 
-  /// Damaged unless the chunk has that length.
+  /// Throws Damaged unless the chunk has this length.
   void require_length(std::uint32_t id, std::size_t bytes) const;
-  /// Decodes one record without comparing the result with its digest. `base` may be `raw`: the
-  /// difference is then applied in place. Thread-safe.
+  /// Decodes one record without comparing the result with its digest. `base` and `raw` may be the
+  /// same memory: the difference is then applied in place. Thread-safe.
   void decode_record(DecodeScratch& scratch, const ChunkRow& row, std::span<const std::byte> base,
                      std::span<std::byte> raw) const;
-  /// The same, and whether the result has its digest.
+  /// Decodes one record, and returns whether the result has the digest of the chunk.
   bool decode_and_verify(DecodeScratch& scratch, const ChunkRow& row,
                          std::span<const std::byte> base, std::span<std::byte> raw) const;
-  /// Decodes a chunk of `raw.size()` bytes and all that it builds upon, and compares each of them
-  /// with its digest: Damaged names the faulty record. Thread-safe.
+  /// Decodes a chunk of `raw.size()` bytes and the chunks that it builds upon, and compares each
+  /// with its digest. Throws Damaged, which names the faulty record. Thread-safe.
   void read(DecodeScratch& scratch, std::uint32_t id, std::span<std::byte> raw) const;
 
-  /// The file of a pack, for hints about reads to come.
+  /// Returns the file of a pack, for read-ahead hints.
   const File& open(std::int64_t pack) const { return packs_.open(pack); }
 
  private:
@@ -111,7 +113,8 @@ class ChunkReader {
   void check_bases() const;
   void read(DecodeScratch& scratch, const ChunkRow& row, std::span<std::byte> raw,
             std::size_t level) const;
-  /// Calls `decode` with the record's payload; an exception is reported as that record's fault.
+  /// Calls `decode` with the record's payload. An exception is rethrown with the name of the
+  /// record.
   template <typename Decode>
   void with_payload(DecodeScratch& scratch, const ChunkRow& row, const Decode& decode) const;
 
@@ -119,7 +122,7 @@ class ChunkReader {
   std::unordered_map<std::uint32_t, ChunkRow> rows_;
 };
 
-/// "the record at offset 4711 of /home/.../packs/0123456789abcdef.pack".
+/// Returns "the record at offset 4711 of /home/.../packs/0123456789abcdef.pack".
 std::string describe(const ChunkRow& row, const std::filesystem::path& pack);
 
 }  // namespace flor::store

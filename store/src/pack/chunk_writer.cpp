@@ -33,7 +33,7 @@ StoredChunk ChunkWriter::insert(Connection& connection, const Appended& chunk) {
   const RecordHeader& header = chunk.header;
   const auto found = find_chunk(connection, header.digest);
   if (found && (!found->foreign || origin_ == PackOrigin::elsewhere)) return *found;
-  if (found && !chunk.replaces) throw ChunkVanished();  // fetched since
+  if (found && !chunk.replaces) throw ChunkVanished();  // the content was fetched meanwhile
   const std::uint32_t id = put_chunk_row(
       connection, found ? found->id : 0, header, origin_,
       {.pack = pack_rows_.at(packs_.number_of(chunk.place)), .offset = chunk.place.offset},

@@ -1,4 +1,4 @@
-// Brings chunks into the store: encodes them, appends them to a pack, and gives them rows.
+// Stores chunks: encodes them, appends them to a pack, and gives them rows.
 #pragma once
 
 #include "database/database.h"
@@ -17,13 +17,14 @@
 
 namespace flor::store {
 
-/// Thrown if a row that was remembered, or just found, is gone, was moved in its chain, or comes
-/// from elsewhere since: a garbage collection, an archive or a fetch came between.
+/// Thrown if a chunk's row, which was just found or remembered, is gone, has another depth, or has
+/// come to point to a record from elsewhere: a garbage collection, archive or fetch happened
+/// meanwhile.
 struct ChunkVanished {};
 
-/// The steps of one commit, in this order: `append`, `sync`, then `insert` in a transaction of the
-/// index, or `appended` for a journal, and after it `committed`; or at any point `roll_back` or
-/// `abandon`. Not thread-safe.
+/// A commit has these steps, in order: `append`, `sync`, then `insert` in a transaction of the
+/// index (or `appended` for a journal), and finally `committed`. At any point `roll_back` or
+/// `abandon` ends it instead. Not thread-safe.
 class ChunkWriter {
  public:
   ChunkWriter(const Paths& paths, Filesystem& filesystem, const WriterOptions& options,
@@ -32,27 +33,28 @@ class ChunkWriter {
 
   ChunkEncoder& encoder() { return encoder_; }
   const ChunkEncoder& encoder() const { return encoder_; }
-  /// Bytes of memory that it holds, apart from some for each chunk of a transaction.
+  /// Returns the bytes of allocated memory, without the little that each chunk of a transaction
+  /// takes.
   std::uint64_t memory() const { return encoder_.memory() + packs_.memory(); }
 
   void append(std::span<const NewChunk> chunks);
   void sync() { packs_.sync(); }
   std::uint64_t appended_bytes() const { return packs_.appended(); }
-  /// The ends of the packs to which this commit may refer without asking the index.
+  /// Returns how far each pack is durable to which this commit may refer without asking the index.
   std::vector<PackMark> marks() const;
 
-  /// Inserts the appended chunks, in the order of `append`. Where another process stored the same
-  /// content in the meantime, its row is used. The row of a record that came from elsewhere becomes
-  /// that of the chunk which `replaces` it: content recorded here depends on no bytes that an
-  /// attacker may have chosen.
+  /// Inserts rows of the appended chunks, in the order of `append`. If another process has
+  /// meanwhile stored the same content, its row is used, unless its record came from elsewhere and
+  /// the new chunk `replaces` it: then the row is changed to the new record, so that content
+  /// recorded here never depends on bytes that an attacker may have chosen.
   std::vector<StoredChunk> insert(Connection& connection);
-  /// The chunks that were appended, without rows, in the order of `append`.
+  /// Returns the appended chunks in the order of `append`. They have no rows yet.
   std::vector<StoredChunk> appended() const;
-  /// A chunk of the pack that is being written, to which this commit may refer without asking the
-  /// index.
+  /// Looks for the content in the pack that is being written, to which this commit may refer
+  /// without asking the index.
   std::optional<StoredChunk> find_present(const Digest& digest);
   void committed();
-  /// As those of PackWriter.
+  /// See the functions of PackWriter with the same names.
   void roll_back(bool may_be_referred_to) noexcept;
   void abandon() noexcept;
 
@@ -72,12 +74,12 @@ class ChunkWriter {
   PackWriter packs_;
   PackOrigin origin_;
   std::vector<Appended> appended_;
-  std::vector<std::int64_t> pack_rows_;  ///< of packs_.touched(), in the present transaction
-  std::optional<std::uint64_t> present_pack_;         ///< its key
-  std::unordered_map<Digest, StoredChunk> present_;  ///< committed records in it
+  std::vector<std::int64_t> pack_rows_;  ///< row ids of packs_.touched() in the current transaction
+  std::optional<std::uint64_t> present_pack_;         ///< key of the pack that `present_` describes
+  std::unordered_map<Digest, StoredChunk> present_;  ///< committed records in that pack
 };
 
-/// The chunk's row, if the store has that content.
+/// Returns the row of the chunk with this digest, if it is stored.
 std::optional<StoredChunk> find_chunk(Connection& connection, const Digest& digest);
 
 }  // namespace flor::store

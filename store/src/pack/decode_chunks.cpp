@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kDecodersMax = 8;
 
-/// Starting a thread costs as much as decoding some hundred KiB.
+/// Returns how many threads to use. Starting one costs as much as decoding some hundred KiB.
 unsigned threads_for(std::uint64_t bytes, unsigned wanted) {
   constexpr std::uint64_t kBytesPerThread = std::uint64_t{2} << 20;
   constexpr std::uint64_t kMost = 64;
@@ -26,7 +26,7 @@ unsigned threads_for(std::uint64_t bytes, unsigned wanted) {
   return std::min(wanted, static_cast<unsigned>(std::min(bytes / kBytesPerThread + 1, kMost)));
 }
 
-/// Executes trees of a plan, in the memory of one thread.
+/// Decodes the trees of a plan on one thread, with memory of its own.
 class TreeDecoder {
  public:
   TreeDecoder(const ChunkReader& chunks, const DecodePlan& plan, DecodeScratch& scratch,
@@ -41,7 +41,7 @@ class TreeDecoder {
         run(tree, i);
       } catch (...) {
         explain_(task_of(tree, i), std::current_exception());
-        throw;  // should it return
+        throw;  // not reached if `explain_` throws, as it should
       }
       if (step.base != DecodeStep::kNone) release(tree, step.base);
     }
@@ -50,7 +50,7 @@ class TreeDecoder {
  private:
   struct Place {
     std::span<std::byte> raw;
-    std::vector<std::byte> buffer;  ///< where raw is, if it is no task's destination
+    std::vector<std::byte> buffer;  ///< used if the chunk has no destination
     std::size_t dependents_left = 0;
   };
 
@@ -64,7 +64,7 @@ class TreeDecoder {
     std::span<const std::byte> base;
     if (step.base != DecodeStep::kNone) base = place(tree, step.base).raw;
     if (step.tasks.empty()) {
-      // A wrong result would show in the chunks that build upon it.
+      // Not verified: a wrong result would show in the chunks that build on this one.
       chunks_.decode_record(scratch_, *step.row, base, here.raw);
       return;
     }
@@ -73,9 +73,9 @@ class TreeDecoder {
       right = chunks_.decode_and_verify(scratch_, *step.row, base, here.raw);
     } catch (const PackMissing&) {
       throw;
-    } catch (const Damaged&) {  // nor is it right
+    } catch (const Damaged&) {  // treated as a wrong result
     }
-    // Decode again, slowly, to name the faulty record.
+    // Decodes again step by step, which throws Damaged with the name of the faulty record.
     if (!right) chunks_.read(scratch_, step.row->id, here.raw);
     for (const Task& task : step.tasks.subspan(1)) {
       std::memcpy(task.raw.data(), here.raw.data(), here.raw.size());
@@ -112,7 +112,7 @@ class TreeDecoder {
     there.buffer.clear();
   }
 
-  /// The task that a step serves: its own, or the nearest one that builds upon it.
+  /// Returns a task that needs the step: its own, or the nearest one that builds on it.
   const Task& task_of(const DecodeTree& tree, std::size_t step) const {
     while (step + 1 < tree.end && plan_.steps()[step].tasks.empty()) ++step;
     return plan_.steps()[step].tasks.front();
@@ -125,7 +125,7 @@ class TreeDecoder {
   std::vector<Place> places_;
 };
 
-/// Trees that several threads take from.
+/// The trees of a plan, shared by the threads that decode them.
 class Work {
  public:
   Work(const ChunkReader& chunks, const DecodePlan& plan, DecodeScratchPool& pool,
@@ -140,7 +140,7 @@ class Work {
         decoder.run(plan_.trees()[i]);
       }
     } catch (...) {
-      next_ = plan_.trees().size();  // the others stop as well
+      next_ = plan_.trees().size();  // makes the other threads stop
       next_.notify_all();
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -168,7 +168,7 @@ class Work {
   std::exception_ptr error_;  ///< the first one
 };
 
-/// Below this the records are read before a thread for hints would run.
+/// Less data is read before a read-ahead thread would start to run.
 constexpr std::uint64_t kReadAheadBytes = std::uint64_t{2} << 20;
 
 }  // namespace
@@ -187,7 +187,7 @@ void restore(const ChunkReader& chunks, std::vector<Task> tasks, DecodeScratchPo
         helpers.emplace_back([&work] { work.run(); });
       }
     } catch (const std::system_error&) {
-      // No more threads are available: those that run do the work.
+      // No more threads can be started; the existing ones do the work.
     }
     work.run();
     for (std::thread& helper : helpers) helper.join();

@@ -1,4 +1,4 @@
-// Decodes many chunks at once: several threads, read-ahead, straight into the destinations.
+// Decodes many chunks: on several threads, with read-ahead, directly into their destinations.
 #pragma once
 
 #include "pack/decode_plan.h"
@@ -8,12 +8,12 @@
 
 namespace flor::store {
 
-/// Rethrows the exception that a task met, adding which task it was.
+/// Called when a task fails: rethrows the exception with a message that names the task.
 using Explain = std::function<void(const Task&, std::exception_ptr)>;
 
-/// Decodes the chunks of all tasks into their places, and compares each with its digest. `threads`
-/// 0: as many as there are cores, at most 8; never more than the bytes are worth. The first
-/// exception ends it: PackMissing, Damaged or Error, as `explain` rethrows it.
+/// Decodes the chunks of all tasks into their destinations and compares each with its digest.
+/// `threads`: 0 for one per core, at most 8; fewer are used if there is little to decode. Ends at
+/// the first exception (PackMissing, Damaged or Error), as rethrown by `explain`.
 void restore(const ChunkReader& chunks, std::vector<Task> tasks, DecodeScratchPool& pool,
              unsigned threads, const Explain& explain);
 

@@ -21,7 +21,7 @@ auto place_of(const ChunkRow& row) { return std::tie(row.pack, row.offset); }
 
 DecodePlan::DecodePlan(const ChunkReader& chunks, std::vector<Task> tasks)
     : tasks_(std::move(tasks)) {
-  // Equal chunks come together, and all in the order in which they were written.
+  // Sorts by place, so that equal chunks are adjacent and all are in the order of writing.
   std::sort(tasks_.begin(), tasks_.end(), [&chunks](const Task& a, const Task& b) {
     return place_of(chunks.row(a.chunk)) < place_of(chunks.row(b.chunk));
   });
@@ -35,7 +35,7 @@ DecodePlan::DecodePlan(const ChunkReader& chunks, std::vector<Task> tasks)
       raw_bytes_ += tasks_[end].raw.size();
       chunks.require_length(tasks_[end].chunk, tasks_[end].raw.size());
     }
-    // Up to the whole chunk at the root, or to where another chain comes by.
+    // Follows the bases up to the whole chunk, or to a chunk that another chain has added already.
     std::size_t dependent = DecodeStep::kNone;
     for (std::uint32_t id = tasks_[begin].chunk; id != 0; id = nodes[dependent].row->base) {
       const auto [entry, is_new] = known.emplace(id, nodes.size());
@@ -67,7 +67,7 @@ void DecodePlan::add_tree(const std::vector<Node>& nodes, std::size_t root) {
   }
   tree.end = steps_.size();
   for (std::size_t i = tree.end; i-- > tree.begin;) {
-    // The dependent comes right after its base where there is only one.
+    // The only dependent of a step comes right after it.
     DecodeStep& step = steps_[i];
     if (!step.tasks.empty() || step.dependents != 1) continue;
     const DecodeStep& next = steps_[i + 1];

@@ -23,7 +23,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
   return std::ranges::equal(bytes.first(text.size()), std::as_bytes(std::span(text)));
 }
 
-/// Ends a header with the checksum of its other bytes.
+/// Puts the checksum of the other bytes at the end of a header.
 void seal(std::span<std::byte> header) {
   const auto body = header.first(header.size() - kHeaderChecksumBytes);
   put(header.last(kHeaderChecksumBytes), checksum(body));
@@ -52,8 +52,8 @@ std::uint64_t checksum(std::span<const std::byte> bytes) {
 }
 
 std::uint64_t checksum(std::span<const std::byte> bytes, const Digest& digest) {
-  // By the definition of XXH3, the 64-bit hash of more than 240 bytes is the lower half of the
-  // 128-bit one, which the digest holds in big-endian order.
+  // XXH3 is defined so that the 64-bit hash of more than 240 bytes is the lower half of the 128-bit
+  // hash, which the digest has in big-endian order.
   constexpr std::size_t kShort = 240;
   if (bytes.size() <= kShort) return checksum(bytes);
   std::uint64_t value = 0;

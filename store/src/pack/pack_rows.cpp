@@ -41,7 +41,7 @@ std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const Reco
   if (is_new) {
     const std::int64_t made = connection.last_id();
     if (made > std::numeric_limits<std::uint32_t>::max()) {
-      // An index that is made again numbers the existing chunks from 1 on.
+      // A rebuilt index numbers the existing chunks from 1.
       remember_damage(connection.path());
       throw Error(
           "the numbers of chunks in the catalog are used up: the next command makes it again, and "

@@ -1,4 +1,4 @@
-// The catalog's rows of packs that were appended to.
+// The catalog's rows of packs and chunks that are being written.
 #pragma once
 
 #include "database/sqlite.h"
@@ -10,24 +10,24 @@
 
 namespace flor::store {
 
-/// Inside a transaction: gives the packs in `packs.touched()` rows, or their rows their new sizes.
-/// The ids, in that order.
+/// Inserts rows for the packs in `packs.touched()`, or updates the sizes in their rows. Returns
+/// their ids in the same order. Call it inside a transaction.
 std::vector<std::int64_t> put_pack_rows(Connection& connection, const PackWriter& packs);
 
-/// The same of one pack, which goes at least that far.
+/// Inserts or updates the row of one pack, which then has at least this size.
 std::int64_t put_pack_row(Connection& connection, const std::string& name, std::uint64_t bytes);
 
-/// Where a record lies, by the row of its pack.
+/// The place of a record: the row of its pack, and the offset.
 struct RowPlace {
   std::int64_t pack = 0;
   std::uint64_t offset = 0;
 };
 
-/// Inside a transaction: the row `id` leads to this record from now on; 0 makes a row. `base` is a
-/// row, or 0. Returns the id.
+/// Points the row `id` to this record, or inserts a row if `id` is 0. `base` is the row of the
+/// base, or 0. Returns the id. Call it inside a transaction.
 std::uint32_t put_chunk_row(Connection& connection, std::uint32_t id, const RecordHeader& header,
                             PackOrigin origin, const RowPlace& place, std::uint32_t base);
-/// Notes in the index where the record of a row came from.
+/// Notes in the index where the record of a chunk came from.
 void put_origin(Connection& connection, std::uint32_t chunk, PackOrigin origin);
 
 }  // namespace flor::store

@@ -8,7 +8,7 @@
 namespace flor::store {
 namespace {
 
-/// The end of the zeros that begin at `at`: `flor gc` makes holes of dead records.
+/// Returns the end of the zeros that begin at `at`: `flor gc` turns unneeded records into holes.
 std::uint64_t end_of_zeros(const File& file, std::uint64_t at, std::uint64_t bytes) {
   std::array<std::byte, 1U << 16> buffer;
   while (at < bytes) {
@@ -25,8 +25,8 @@ std::uint64_t end_of_zeros(const File& file, std::uint64_t at, std::uint64_t byt
   return at;
 }
 
-/// The next place from `at` on where a sound header begins; nothing if there is none. Only for the
-/// bytes after damage: records lie at any offset.
+/// Returns the offset of the next sound header from `at` on; nullopt if there is none. Records may
+/// lie at any offset, so this is slow, and used only after damage.
 std::optional<std::uint64_t> find_header(const File& file, std::uint64_t at, std::uint64_t bytes) {
   std::vector<std::byte> window(std::size_t{1} << 20);
   while (at + kRecordHeaderBytes <= bytes) {

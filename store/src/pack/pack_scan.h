@@ -1,4 +1,4 @@
-// Scans the packs themselves for all records in them, with or without a row.
+// Finds all records in the packs themselves, whether or not they have a row.
 #pragma once
 
 #include "pack/chunk_reader.h"
@@ -21,18 +21,18 @@ struct FoundRecord {
 
 class PackScan {
  public:
-  /// Walks through a pack, from the beginning of a record to `bytes`, past the holes that `flor gc`
-  /// left. After a damaged header it continues at the next of `offsets`, which are the places that
-  /// the catalog knows, sorted; after the last of them, at the next sound header.
+  /// Scans a pack from `from`, where a record begins, to `bytes`, and skips the holes that `flor
+  /// gc` left. After a damaged header it continues at the next of `offsets`, the sorted places that
+  /// the catalog knows; after the last of them, at the next sound header.
   void add(const File& file, std::int64_t pack, PackOrigin origin, std::uint64_t bytes,
            const std::vector<std::uint64_t>& offsets, std::uint64_t from = kPackHeaderBytes);
 
-  /// By place, thus in the order in which each pack was written.
+  /// Records by pack and offset, thus in the order in which each pack was written.
   const std::map<std::pair<std::int64_t, std::uint64_t>, RecordHeader>& records() const {
     return records_;
   }
   PackOrigin origin(std::int64_t pack) const { return origins_.at(pack); }
-  /// All records of that content.
+  /// Returns all records with this content.
   std::vector<FoundRecord> find(const Digest& digest) const;
 
  private:
@@ -41,7 +41,7 @@ class PackScan {
   std::unordered_multimap<Digest, std::pair<std::int64_t, std::uint64_t>> by_digest_;
 };
 
-/// The row that such a record would have.
+/// Returns the row that this record would have.
 ChunkRow row_of(const FoundRecord& record, std::uint32_t id, std::uint32_t base);
 
 }  // namespace flor::store

@@ -17,14 +17,15 @@
 namespace flor::store {
 namespace {
 
-/// A pack is closed at this size, so that collecting garbage can rewrite a part of a store.
+/// A pack is closed at this size, so that garbage collection can rewrite a store pack by pack.
 constexpr std::uint64_t kPackBytes = std::uint64_t{256} << 20;
 
-/// Small records are gathered into writes of this size, so that the calls do not count.
+/// Small records are gathered into writes of this size, which makes the cost of the calls
+/// negligible.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
-/// Payloads of this size are written from where they lie: copying them first would cost as much
-/// as the kernel's own copy.
+/// Payloads of at least this size are written without gathering: copying them would cost as much as
+/// the kernel's copy.
 constexpr std::size_t kDirectBytes = std::size_t{128} << 10;
 
 std::filesystem::path with_directory(std::filesystem::path pack) {
@@ -38,7 +39,7 @@ OpenPack::OpenPack(Filesystem& filesystem, const Paths& paths, std::uint64_t pac
     : key(pack_key),
       name(fmt::format("{:016x}", key)),
       file(filesystem, with_directory(paths.pack(name)), O_RDWR | O_CREAT | O_EXCL, kInHome) {
-  // Shows others that the writer lives: that bytes at the end are not garbage yet, and that the
+  // Shows other processes that the writer lives: bytes at the end may not be garbage yet, and the
   // pack must not be compacted. A process that checks this holds the lock for a moment only.
   is_locked = lock_file(file.descriptor(), LOCK_EX);
 }
@@ -93,10 +94,10 @@ std::size_t PackWriter::number_of(const RecordPlace& place) const {
 
 void PackWriter::open_next() {
   auto pack = std::make_shared<OpenPack>(filesystem_, paths_, random_bits());
-  touched_.push_back(pack);  // from here on `roll_back` removes it
+  touched_.push_back(pack);  // from here on `roll_back` removes the file
   const std::filesystem::path directory = paths_.pack(pack->name).parent_path();
   sync_directory(filesystem_, directory);
-  sync_directory(filesystem_, directory.parent_path());  // which may not have had it
+  sync_directory(filesystem_, directory.parent_path());  // the pack's directory may be new
   const auto header =
       encode_header(PackHeader{.format = kFormat, .key = pack->key, .origin = origin_});
   buffer_.reserve(kBufferBytes);

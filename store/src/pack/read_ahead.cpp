@@ -9,12 +9,12 @@
 namespace flor::store {
 namespace {
 
-/// Bytes of records that are sorted and asked for at a time.
+/// The records in a batch of this many bytes are sorted, merged and requested together.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{4} << 20;
-/// How far to read ahead of the decoding: much more than a disk has in flight, and little compared
-/// with the cache.
+/// How far to read ahead of the decoding threads: much more than a disk has in flight, and little
+/// compared with the page cache.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
-/// Reading over a gap is cheaper than another request.
+/// Gaps up to this size are read, because that is cheaper than another request.
 constexpr std::uint64_t kGapBytes = std::uint64_t{64} << 10;
 
 struct Stretch {
@@ -83,7 +83,7 @@ void ReadAhead::ask_for(std::size_t first_tree, std::size_t last_tree) const {
       chunks_.open(stretch.pack).will_need(stretch.begin, stretch.end - stretch.begin);
     }
   } catch (const Error&) {
-    // The thread that reads from that pack meets the error, and reports it.
+    // The thread that decodes records of that pack will meet the error and report it.
   }
 }
 

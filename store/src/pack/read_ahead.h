@@ -1,4 +1,4 @@
-// Has the kernel load the records to be decoded next, while others decode.
+// Makes the kernel load records that will be decoded soon, while other threads decode.
 #pragma once
 
 #include "pack/decode_plan.h"
@@ -10,16 +10,17 @@
 
 namespace flor::store {
 
-/// A thread that goes through the trees of a plan ahead of the decoding threads, gathers the
-/// records of many of them into long runs of the packs, and asks for these. Bytes in the page cache
-/// already cost some microseconds a megabyte; errors are left to the readers.
+/// A thread that walks through the trees of a plan ahead of the decoding threads. It merges the
+/// records of many trees into long ranges of the packs, and asks the kernel to load these. For
+/// bytes that are already in the page cache that costs some microseconds per megabyte. It ignores
+/// errors; the decoding threads report them.
 class ReadAhead {
  public:
   /// `next` is the index of the first tree that no thread has taken; a thread that changes it
-  /// notifies. Everything given must outlive this object.
+  /// notifies. All arguments must outlive this object.
   ReadAhead(const ChunkReader& chunks, const DecodePlan& plan,
             const std::atomic<std::size_t>& next);
-  ~ReadAhead();  ///< needs `next` to be at the end, or else waits for it
+  ~ReadAhead();  ///< waits until `next` has reached the end
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 

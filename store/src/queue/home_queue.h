@@ -1,4 +1,4 @@
-// The queue that lies in the home of a store.
+// The queue of evaluations in the home of a store.
 #pragma once
 
 #include "database/database.h"
@@ -32,22 +32,23 @@ class HomeQueue final : public JobQueue {
   bool hush() override;
 
  private:
-  /// Tells the coordinators of all processes that the queue has changed. A lost ring costs them
-  /// time, but no job: so this does not fail.
+  /// Tells the coordinators of all processes that the queue has changed. It ignores failures:
+  /// without the signal coordinators notice the change later, but no job is lost.
   void ring() const;
   template <typename Accept, typename... Values>
   std::int64_t change(const JobFilter& filter, const char* sql, Accept accept,
                       const Values&... values);
 
-  /// The queue as it is now: it may have been made after a process that only looks has begun.
+  /// Returns the queue file. Looks for it each time, because it may have been created after this
+  /// process, which only reads, has begun.
   std::shared_ptr<QueueFile> seen() const;
-  /// For each addition, whether a result that came with a run answers it.
+  /// Returns for each addition whether a result that came with a fetched run answers it.
   std::vector<bool> answered(const JobOrders& orders) const;
 
   std::shared_ptr<Database> database_;
   std::shared_ptr<QueueFile> queue_;
   Clock clock_;
-  int bell_ = -1;  // inotify, of the file `Paths::bell`
+  int bell_ = -1;  // inotify descriptor for the file `Paths::bell`
 };
 
 }  // namespace flor::store

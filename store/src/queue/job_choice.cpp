@@ -5,8 +5,9 @@
 namespace flor::store {
 namespace {
 
-/// The distance of each place from the nearest that is not open; 0 for those. Before the first and
-/// after the last of them it counts double, so that the ends come before the middles.
+/// Returns each place's distance from the nearest job that is not open; 0 for jobs that are not
+/// open. Before the first and after the last of these the distance is doubled, so that the ends of
+/// the sequence come before the middles.
 std::vector<std::size_t> distances(std::span<const JobPlace> places) {
   const std::size_t size = places.size();
   const std::size_t far = 2 * size + 1;

@@ -1,4 +1,4 @@
-// JobLedger.
+// Implements JobLedger.
 #include "queue/job_ledger.h"
 
 #include "database/store_impl.h"
@@ -22,7 +22,8 @@ std::int64_t evaluator_id(Connection& connection, const JobLedger::Entry& entry)
   return put_evaluator(connection, entry.spec, entry.digest);
 }
 
-/// The token takes the row from a worker of this home's own queue that has it at the moment.
+/// Stores a result. A new token makes the lease void that a worker of the home's own queue may
+/// have.
 void put_result(QueueChange& change, std::int64_t evaluator, const JobLedger::Entry& entry) {
   Connection& connection = change.connection();
   const JobLedger::Result& result = *entry.result;

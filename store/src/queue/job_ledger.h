@@ -1,6 +1,6 @@
-// A machine's record of a queue of evaluations on a server: the jobs that it added or evaluated,
-// and the results that it knows. So they survive a server that restarts empty, and all that read
-// results see them.
+// A machine's record of an evaluation queue on a server: the jobs that this machine added or
+// evaluated, and the results it knows. It makes them survive a server that restarts empty, and
+// makes the results visible to everything that reads this home.
 #pragma once
 
 #include "queue/jobs.h"
@@ -15,44 +15,46 @@
 
 namespace flor::store {
 
-/// As thread-safe as Catalog, and throws what it throws.
+/// The ledger of one queue. Thread-safe like Catalog, and throws the same errors.
 class JobLedger {
  public:
-  /// `queue` is its name. The store must outlive the ledger.
+  /// `queue`: its name. The store must outlive the ledger.
   JobLedger(const Store& store, std::string queue);
 
   struct Result {
-    std::int64_t token = 0;  ///< of the lease that it came from
+    std::int64_t token = 0;  ///< token of the lease under which it was found
     std::int64_t attempts = 0;
     std::int64_t finished_us = 0;
     std::string json;
   };
   struct Entry {
-    std::int64_t job = 0;      ///< its number in the queue
-    NewJob what;               ///< without `evaluator`
-    std::string spec, digest;  ///< of the evaluator
+    std::int64_t job = 0;      ///< number of the job in the queue
+    NewJob what;               ///< its `evaluator` is unused
+    std::string spec, digest;  ///< name and digest of the evaluator
     std::optional<Result> result = {};
   };
-  /// By number.
+  /// Returns all entries, ordered by number.
   std::vector<Entry> entries() const;
-  /// The `life` that `write` was given last; empty at first.
+  /// Returns the last `life` that was written (see Changes); initially empty.
   std::string life() const;
 
-  /// Changes that are written in one durable transaction.
+  /// Changes that `write` stores in one durable transaction.
   struct Changes {
-    std::optional<std::string> life = {};  ///< names a state that the queue has not lost
-    /// Known from now on. Those with a result also become finished jobs of the home's own queue,
-    /// whatever was known of them; without one, nothing changes for a job whose result is known.
+    std::optional<std::string> life = {};  ///< an identifier of the queue's data, which changes
+                                           ///< when the server loses it
+    /// Jobs to remember. One with a result also becomes a finished job of the home's own queue,
+    /// replacing what was known about it. One without a result changes nothing if its result is
+    /// known.
     std::vector<Entry> known = {};
-    std::vector<Entry> forgotten = {};  ///< by people; their results stay
+    std::vector<Entry> forgotten = {};  ///< deleted by users; results stay
     std::vector<Sighting> sightings = {};
   };
   void write(const Changes& changes);
 
-  /// Names this store on this machine until the machine restarts, so that owners of leases are
-  /// recognized as local.
+  /// Returns a name of this store on this machine, the same until the machine restarts. By it
+  /// owners of leases are recognised as local.
   std::string place() const;
-  /// Whether a process of this machine holds that lock (`Store::lock_run`).
+  /// True if a process of this machine holds the lock with this key (`Store::lock_run`).
   bool is_held(std::string_view key) const;
 
  private:

@@ -1,4 +1,4 @@
-// The queue of a home: requests of coordinators and the replies to them.
+// The home's queue: requests of coordinators, and the replies.
 #include "queue/jobs.h"
 
 #include "database/store_impl.h"
@@ -25,7 +25,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 constexpr std::array<std::string_view, 6> kStates{"queued", "leased", "failed",
                                                   "done",   "dead",   "cancelled"};
 
-/// One call of `exchange`, inside its transaction.
+/// One call of `exchange`, within its transaction.
 class Exchange {
  public:
   Exchange(const QueueFile& queue, QueueChange& change, const JobOrders& orders,
@@ -158,7 +158,7 @@ bool Exchange::add(const NewJob& job) {
         "path <> ?4",
         job.content, job.evaluator, job.arguments, job.path);
     if (there->step()) replies_.same_as.back() = there->text(0);
-    // The latest path is the one at which the file can still be found.
+    // The file was found under this path last, so it is most likely to be there.
     connection_(
         "UPDATE job SET path = ?4 WHERE content = ?1 AND evaluator = ?2 AND arguments = ?3 "
         "AND state IN (0, 2) AND path <> ?4",
@@ -175,9 +175,10 @@ bool Exchange::is_alive(const std::string& owner) {
   return found->second;
 }
 
-/// Takes jobs from workers that lost their leases. They may have died of the job, or been killed:
-/// that cannot be distinguished, and no attempt is counted. A lease that was already extended
-/// without its worker's call ends at the time when its job is due.
+/// Takes jobs from workers that have lost their leases. The job may have killed the worker, or
+/// someone else has; this cannot be distinguished, so it does not count as a failed attempt. A
+/// lease that was extended once, and whose worker has not called since, ends for good when the
+/// extension has passed.
 void Exchange::reclaim() {
   std::vector<std::int64_t> lost, late;
   {
@@ -224,7 +225,7 @@ std::vector<std::int64_t> Exchange::choose(const LeaseRequest& request) {
         request.evaluator, now_);
     while (row->step()) {
       const bool open = row->integer(2) != 0;
-      // Dead or cancelled jobs, or jobs not yet due, have no bearing on their neighbours.
+      // Dead or cancelled jobs, and jobs that are not due, do not influence the choice.
       if (open || row->integer(3) != 0) places.push_back({row->integer(0), row->integer(1), open});
     }
     return bisect(places, request.count);
@@ -328,7 +329,7 @@ std::vector<bool> HomeQueue::answered(const JobOrders& orders) const {
 JobReplies HomeQueue::exchange(const JobOrders& orders) {
   const std::vector<bool> are_answered = answered(orders);
   const std::int64_t now = clock_();
-  // It stays whole, and is durable as soon as the write-ahead log is synced.
+  // The change is atomic, and becomes durable when the write-ahead log is synced.
   QueueChange change(*queue_, now, Kept::journals);
   Exchange exchange(*queue_, change, orders, are_answered, now);
   JobReplies replies = exchange.run();

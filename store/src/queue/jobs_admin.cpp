@@ -1,4 +1,4 @@
-// The queue of a home: evaluators, the user's requests, and the bell.
+// The home's queue: evaluators, requests of the user, and the bell.
 #include "database/store_impl.h"
 #include "file/home_files.h"
 #include "index/values/logged_evaluations.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// The columns that `read_job` reads of `job` joined with `job_result`; the result follows.
+/// The columns that `read_job` expects from `job` joined with `job_result`; the result comes last.
 constexpr const char* kJobColumns =
     "id, job.token, content, evaluator, arguments, path, priority, state, attempts, owner, "
     "added_us, due_us, leased_us, lease_until_us, finished_us, message";
@@ -67,7 +67,7 @@ bool JobFilter::accepts(const Job& job) const {
          (ids.empty() || ids.contains(job.lease.job));
 }
 
-/// Executes `sql`, which changes the job ?1, for each that is accepted.
+/// Executes `sql`, in which ?1 is the job's id, for each job that the filter and `accept` admit.
 template <typename Accept, typename... Values>
 std::int64_t HomeQueue::change(const JobFilter& filter, const char* sql, Accept accept,
                                const Values&... values) {

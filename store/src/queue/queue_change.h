@@ -1,5 +1,4 @@
-// One change of the queue: the ends of evaluations are written to their log before the queue has
-// them.
+// One change of the queue. Ends of evaluations are written to their log before the queue has them.
 #pragma once
 
 #include "queue/queue_file.h"
@@ -9,10 +8,10 @@
 
 namespace flor::store {
 
-/// Holds the mutex of the queue and a transaction. Without `commit` nothing has happened.
+/// A transaction of the queue, which holds the queue's mutex. Without `commit` nothing is changed.
 class QueueChange {
  public:
-  /// `now`: Unix time, microseconds.
+  /// `now`: Unix time in microseconds.
   QueueChange(QueueFile& queue, std::int64_t now, Kept kept = Kept::here);
   ~QueueChange();
   QueueChange(const QueueChange&) = delete;
@@ -20,13 +19,13 @@ class QueueChange {
 
   std::int64_t now() const { return now_; }
   Connection& connection() { return queue_.connection; }
-  /// Logs that the job has ended, as its row says now.
+  /// Writes to the log that the job has ended, as its row says at the moment.
   void ended(std::int64_t job);
-  /// Logs that the job counts as never wanted: must be called before its row is changed or removed.
-  /// Does nothing if the job had not ended.
+  /// Writes to the log that the job counts as never requested. Call it before its row is changed or
+  /// removed. Does nothing if the job had not ended.
   void forgets(std::int64_t job);
 
-  /// Throws Error.
+  /// Throws Error if the log or the queue cannot be written.
   void commit();
 
  private:
@@ -37,7 +36,7 @@ class QueueChange {
   std::int64_t now_;
   Transaction transaction_;
   bool committed_ = false;
-  bool said_ = false;  ///< something, in the log
+  bool said_ = false;  ///< events were appended to the log
 };
 
 }  // namespace flor::store

@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// The tables of a queue, and which of their rows an older index has for it: results that came with
-/// runs are not jobs of this home.
+/// The tables of a queue, each with the condition for rows to take from an old index. Results that
+/// came with fetched runs are not jobs of this home.
 constexpr std::pair<const char*, const char*> kTables[] = {
     {"evaluator", "1"},
     {"job", "id NOT IN (SELECT job FROM old.fetched_result)"},
@@ -39,7 +39,7 @@ constexpr std::pair<const char*, const char*> kTables[] = {
     {"queue", "1"},
     {"queue_job", "1"}};
 
-/// Another database, as `old`, while the object lives.
+/// Attaches another database under the name `old` while this object exists.
 class Attached {
  public:
   Attached(Connection& to, const fs::path& file) : to_(to), name_(file) {
@@ -49,13 +49,13 @@ class Attached {
     try {
       to_.execute("DETACH old");
     } catch (const Error&) {
-      return;  // it goes with the connection
+      return;  // it is detached when the connection is closed
     }
   }
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
-  /// Keeps rows that are there already.
+  /// Copies rows; those that exist already are not changed.
   void copy(const char* table, const char* condition) {
     to_.execute(fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0} WHERE {1}", table,
                             condition)
@@ -67,8 +67,8 @@ class Attached {
   ShortPath name_;
 };
 
-/// Copies the readable tables of a damaged queue, each by itself. If none is readable, the logs
-/// still have the ends of evaluations.
+/// Copies those tables of a damaged queue that can be read. If none can, the ends of evaluations
+/// are still in the logs.
 void salvage(Connection& to, const fs::path& from) {
   try {
     Attached old(to, from);
@@ -84,7 +84,7 @@ void salvage(Connection& to, const fs::path& from) {
   }
 }
 
-/// All at once, from an index that is older than the queue's own database.
+/// Copies all tables at once from an old index, written before queues had a database of their own.
 void copy_from_index(Connection& to, const fs::path& index) {
   to.choose(Kept::here);
   Attached old(to, index);
@@ -100,7 +100,7 @@ void copy_from_index(Connection& to, const fs::path& index) {
 
 bool is_of_older_index(Database& database) { return has_table(database.connection, "sighting"); }
 
-/// The job that an event refers to: its number, state and end.
+/// The job that an event refers to.
 struct KnownJob {
   std::int64_t id = 0;
   JobState state = JobState::queued;
@@ -117,19 +117,20 @@ std::optional<KnownJob> find(Connection& connection, const EvaluationEvent& even
   return KnownJob{row->integer(0), static_cast<JobState>(row->integer(1)), row->integer(2)};
 }
 
-/// Enters the latest event that the logs have for an evaluation.
+/// Enters the latest event that the logs have about an evaluation.
 void enter(Connection& connection, const EvaluationEvent& event) {
   const std::int64_t evaluator = put_evaluator(connection, event.spec, event.digest);
   const auto known = find(connection, event, evaluator);
   if (event.end == EvaluationEnd::forgotten) {
-    // A killed process has dropped it. A job that was to be retried may wait for the user.
+    // The event is from a process that was killed while it deleted the job. A job that was queued
+    // again meanwhile stays.
     if (known && known->state == JobState::done && known->finished_us <= event.at_us) {
       connection("DELETE FROM job WHERE id = ?1", known->id)->run();
     }
     return;
   }
   if (known && known->finished_us != 0 && known->finished_us >= event.finished_us) return;
-  // Its number goes with the row: a worker that still has a lease of it is refused.
+  // The id changes with the row, so that a worker that still has a lease of the old job is refused.
   if (known) connection("DELETE FROM job WHERE id = ?1", known->id)->run();
   const bool done = event.end == EvaluationEnd::done;
   connection(
@@ -152,8 +153,8 @@ void enter_own(Connection& connection, const std::vector<EvaluationEvent>& event
   }
 }
 
-/// Writes ends that the queue has and no log has: a loss of power may have taken the end of a log
-/// that the queue had read.
+/// Logs ends of jobs that the queue has and no log has: a power loss may have taken the end of a
+/// log after the queue had read it.
 void say_again(QueueFile& queue, const std::vector<EvaluationEvent>& events) {
   std::map<std::tuple<Digest, std::string, std::string, std::string>, std::int64_t> said;
   for (const EvaluationEvent& event : events) {
@@ -185,8 +186,8 @@ void say_again(QueueFile& queue, const std::vector<EvaluationEvent>& events) {
   }
 }
 
-/// Logs that the queue has followed and whose writers have ended since: how much of them is on the
-/// disk is not known yet.
+/// Returns logs that the queue was following and whose writers have ended. It is not known yet how
+/// much of them is durable.
 std::vector<fs::path> ended_logs(QueueFile& queue) {
   std::vector<fs::path> ended;
   const auto rows = queue.connection("SELECT name FROM evaluation_log WHERE NOT ended");
@@ -197,8 +198,8 @@ std::vector<fs::path> ended_logs(QueueFile& queue) {
   return ended;
 }
 
-/// Writes the sound events of torn logs again, as the queue has entered all that these logs had;
-/// returns the torn logs, which are removed once that is on disk.
+/// Writes the undamaged events of torn logs to a new log; the queue has entered all of them.
+/// Returns the torn logs, which are removed once the new one is durable.
 std::vector<fs::path> say_torn_again(QueueFile& queue, const std::vector<fs::path>& ended) {
   std::vector<fs::path> torn;
   for (const fs::path& path : ended) {
@@ -213,8 +214,8 @@ std::vector<fs::path> say_torn_again(QueueFile& queue, const std::vector<fs::pat
   return torn;
 }
 
-/// Brings queue and logs to the same state. They are in the same state unless a process was killed,
-/// the power was lost, or one of them is new.
+/// Makes the queue and the logs agree. They differ only if a process was killed, the power was
+/// lost, or one of them is new.
 void catch_up(QueueFile& queue, bool anew) {
   const Lock lock(queue.mutex);
   const auto differs = [&] {
@@ -222,11 +223,11 @@ void catch_up(QueueFile& queue, bool anew) {
            !ended_logs(queue).empty();
   };
   if (!differs()) return;
-  // No other process changes the queue or its logs meanwhile.
+  // The transaction prevents other processes from changing the queue or its logs meanwhile.
   Transaction transaction(queue.connection);
   if (!differs()) return;
   const std::vector<fs::path> ended = ended_logs(queue);
-  std::vector<std::string> closed;  // nothing will come to them
+  std::vector<std::string> closed;  // logs that will not grow any more
   for (const fs::path& path : find_evaluation_logs(queue.paths)) {
     if (!is_written(queue.files, path)) closed.push_back(path.filename().string());
   }
@@ -256,7 +257,7 @@ void catch_up(QueueFile& queue, bool anew) {
   queue.evaluations.keep();
 }
 
-/// Results that came with runs, which the older index alone has.
+/// Logs results that came with fetched runs, which only the old index has.
 void log_fetched(Database& database, QueueFile& queue) {
   {
     const auto rows = database.connection(
@@ -283,8 +284,8 @@ void log_fetched(Database& database, QueueFile& queue) {
   queue.evaluations.keep();
 }
 
-/// Moves the tables from an index that is older than the queue's own database; once the queue has
-/// everything, they are dropped there.
+/// Moves the tables of a queue from an old index. They are dropped there after the queue has
+/// everything.
 void move_from_index(Database& database, QueueFile& queue) {
   {
     const Lock lock(queue.mutex);
@@ -309,7 +310,7 @@ std::int64_t count(Connection& connection, const char* condition) {
   return row->integer(0);
 }
 
-/// Describes the queue's content for messages.
+/// Returns a description of the queue's content, for messages.
 std::string contents_of(Connection& connection) {
   const std::int64_t ended = count(connection, "finished_us IS NOT NULL"),
                      wait = count(connection, "finished_us IS NULL");
@@ -320,7 +321,7 @@ std::string contents_of(Connection& connection) {
 void make_again(const Paths& paths, Filesystem& filesystem) {
   const RemakingLock lock(filesystem, paths, "queue");
   const FileState state = look_at(paths.queue(), kQueueForm);
-  if (state != FileState::damaged && state != FileState::older) return;  // another process did it
+  if (state != FileState::damaged && state != FileState::older) return;  // rebuilt already
   DatabaseInTheMaking making(paths.new_queue());
   std::string contents;
   {
@@ -341,7 +342,7 @@ void make_again(const Paths& paths, Filesystem& filesystem) {
           .c_str());
 }
 
-/// For processes that only look.
+/// Makes a queue in memory, for processes that only read.
 std::shared_ptr<QueueFile> make_in_memory(Database& database, FileState state) {
   auto made = std::make_shared<QueueFile>(database.paths, database.files);
   if (state == FileState::missing) {

@@ -1,6 +1,6 @@
-// The waiting evaluations, and the sightings of watches: a database of its own in the home, so that
-// recorders and watches do not wait for each other's locks. The ends of evaluations are in logs
-// before they are here (journal/evaluation_log.h), and a queue that is made again takes them from
+// The database of waiting evaluations and of what watches have seen. It is separate from the
+// catalog, so that recorders and watches do not wait for each other's locks. Ends of evaluations
+// are in logs before they are here (journal/evaluation_log.h), and a rebuilt queue takes them from
 // there.
 #pragma once
 
@@ -15,23 +15,25 @@ namespace flor::store {
 struct QueueFile : OpenFile {
   QueueFile(const Paths& store_paths, const std::filesystem::path& file, OpenMode open_mode,
             Filesystem& filesystem);
-  /// In memory.
+  /// Opens an empty queue in memory.
   QueueFile(const Paths& store_paths, Filesystem& filesystem);
 
-  EvaluationLog evaluations;  ///< of this process
+  EvaluationLog evaluations;  ///< the log of this process
 };
 
 enum class QueueUse {
-  look,    ///< makes no file: without a sound one, the queue is made in memory
-  change,  ///< as `look` in a store that was opened for reading only
+  look,    ///< creates no file: if there is no sound one, the queue is built in memory
+  change,  ///< the file may be created and written; like `look` if the store was opened for reading
+           ///< only
 };
 
-/// The queue of the home, which is made where it is missing, and made again where it is damaged,
-/// which a line on standard error reports. For `change` it first enters all events of the logs.
-/// `database` keeps it open. Locks the database's mutex, which is never locked within the queue's.
+/// Returns the queue of the home; `database` keeps it open. With `change`, creates it if it is
+/// missing, rebuilds it if it is damaged (a line on standard error says so), and enters all events
+/// of the logs. Locks the database's mutex; code that holds the queue's mutex never locks that one.
 std::shared_ptr<QueueFile> queue_of(Database& database, QueueUse use);
 
-/// Lets the next process that changes the queue make it again if its database is inconsistent.
+/// If the queue is inconsistent as a database, marks it to be rebuilt by the next process that
+/// changes it.
 void doubt_queue(const Database& database);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// The sightings of watches, as rows.
+// Rows of what watches have seen.
 #pragma once
 
 #include "database/sqlite.h"
@@ -8,7 +8,7 @@
 
 namespace flor::store {
 
-/// Writes them inside a transaction. They replace those of the same watch and path.
+/// Writes sightings inside a transaction. They replace those of the same watch and path.
 void put_sightings(Connection& connection, const std::vector<Sighting>& sightings);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// WatchMemory.
+// Implements WatchMemory.
 #include "queue/sightings.h"
 
 #include "database/store_impl.h"

@@ -99,7 +99,7 @@ WatcherEntry::~WatcherEntry() {
     forget(queue_->connection, key_);
     transaction.commit();
   } catch (const std::exception&) {
-    return;  // the next one forgets it
+    return;  // another watcher will delete the entry
   }
 }
 
@@ -135,7 +135,7 @@ std::vector<Watcher> ask_to_stop(Store& store, StopRequest request) {
   std::vector<Watcher> asked = living(*queue);
   Transaction transaction(queue->connection);
   for (Watcher& watcher : asked) {
-    // A watcher that was asked to end at once is not asked to take its time.
+    // A watcher that was asked to stop now is not asked to drain instead.
     watcher.stop = std::max(watcher.stop, request);
     queue
         ->connection("UPDATE watcher SET stop = ?2 WHERE key = ?1", watcher.key,

@@ -1,5 +1,5 @@
-// The processes that watch for checkpoints and have them evaluated, as the store knows them, and
-// the requests to them. They are asked through the queue, never by a signal.
+// The processes that watch for checkpoints and have them evaluated, and requests to them to stop.
+// Requests are made through the queue, not by signals.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@ namespace flor::store {
 
 class Store;
 
-/// The values are on disk: append only.
+/// The numbers are on disk: append only.
 enum class StopRequest : std::uint8_t {
   none = 0,
-  drain = 1,  ///< finish the running evaluations, begin nothing
-  now = 2,    ///< stop them, and return them to the queue
+  drain = 1,  ///< finish running evaluations, and begin no others
+  now = 2,    ///< abort running evaluations, and return them to the queue
 };
 
-/// Something that is watched for an evaluator.
+/// Something that is watched for one evaluator.
 struct WatchedPlace {
   std::string place;  ///< an absolute directory, "experiment NAME" or "run KEY"
-  std::string spec;   ///< of the evaluator
+  std::string spec;   ///< name of the evaluator
   bool operator==(const WatchedPlace&) const = default;
 };
 
 struct Watcher {
-  std::string key;  ///< of the lock (`Store::lock_run`) that it holds as long as it lives
+  std::string key;  ///< key of the lock (`Store::lock_run`) that it holds as long as it lives
   std::int64_t pid = 0;
   std::string host;
   std::int64_t workers = 0;
@@ -36,30 +36,31 @@ struct Watcher {
   StopRequest stop = StopRequest::none;
 };
 
-/// The entry of a process that watches. Not thread-safe.
+/// Registers this process as a watcher while it exists. Not thread-safe.
 class WatcherEntry {
  public:
-  /// `watcher`: must hold its lock; `began_us` and `stop` are ignored. Forgets those that have
-  /// died.
+  /// `watcher`: the process must hold its lock; `began_us` and `stop` are ignored. Also deletes
+  /// entries of watchers that have died.
   WatcherEntry(Store& store, const Watcher& watcher);
   ~WatcherEntry();
   WatcherEntry(const WatcherEntry&) = delete;
   WatcherEntry& operator=(const WatcherEntry&) = delete;
 
-  /// Becomes readable when any watcher of the store gets a request.
+  /// Returns a descriptor that becomes readable when any watcher of the store receives a request.
   int descriptor() const { return bell_; }
-  /// The request to this watcher; the descriptor is not readable then until it rings again.
+  /// Returns the request to this watcher, and makes the descriptor unreadable until the next
+  /// request.
   StopRequest asked() const;
 
  private:
   std::shared_ptr<struct QueueFile> queue_;
   std::string key_;
-  int bell_ = -1;  // inotify
+  int bell_ = -1;  // inotify descriptor
 };
 
-/// Those that live, the oldest first.
+/// Returns the living watchers, oldest first.
 std::vector<Watcher> watchers(const Store& store);
-/// Asks those that live, and returns them.
+/// Sends the request to all living watchers, and returns them.
 std::vector<Watcher> ask_to_stop(Store& store, StopRequest request);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// verify: compares the manifests with the objects that are there.
+// Implements `verify`: compares manifests with the objects that exist.
 #include "base/worker_pool.h"
 #include "remote/bucket_check.h"
 #include "remote/chunk_proof.h"
@@ -21,7 +21,7 @@
 namespace flor::remote {
 namespace {
 
-/// The content of a parcel according to the catalogs.
+/// What a parcel contains according to the catalogs.
 struct Expected {
   std::uint64_t bytes = 0;
   std::vector<Record> records;
@@ -44,7 +44,7 @@ class Verification {
       find(fmt::format("run {} is lost: {}", run.key, error.what()));
     } catch (const Unreachable&) {
       throw;
-    } catch (const Error& error) {  // of a newer Flor, or not ours to read
+    } catch (const Error& error) {  // spooled by a newer Flor, or not readable for this user
       find(error.what());
     }
   }
@@ -84,7 +84,7 @@ class Verification {
         reader.add_records(content.chunks, records);
       }
     }
-    // In the order of the records, in which bases come first.
+    // In the order of the records, so that bases come first.
     for (const Record& record : records.list()) {
       expect(record.parcel).records.push_back(record);
       ++report_.chunks;
@@ -104,7 +104,8 @@ class Verification {
     return entry->second;
   }
 
-  /// Runs share parcels; their catalogs agree about the records unless one of them is wrong.
+  /// Removes duplicates. Runs share parcels, and their catalogs agree about the records unless one
+  /// is wrong.
   void drop_repeated() {
     for (auto& [name, parcel] : expected_) {
       std::ranges::stable_sort(parcel.records, {}, &Record::offset);
@@ -117,7 +118,7 @@ class Verification {
     }
   }
 
-  /// Every record is decoded and compared with its digest.
+  /// Reads the parcels, and decodes every record and compares it with its digest.
   void read_all(const std::vector<std::string>& names, TransferProgress& progress) {
     drop_repeated();
     const WorkDirectory work;
@@ -149,8 +150,8 @@ class Verification {
     for (const Record& record : expected_.at(name).records) proof.give_up(record);
   }
 
-  /// Describes the damage of the parcel as a whole; if it has none, returns "" with its records
-  /// proven.
+  /// Returns a description if the parcel as a whole is damaged. Otherwise passes its records to
+  /// `proof` and returns an empty text.
   std::string read(const std::string& name, const Expected& parcel, ChunkProof& proof) const {
     try {
       const std::string key = parcel_key(name);
@@ -180,14 +181,15 @@ class Verification {
     for (const std::string& run : expected_.at(name).runs) {
       runs += (runs.empty() ? "" : ", ") + run;
     }
-    if (!lost_.insert(name).second) return;  // one line for each
+    if (!lost_.insert(name).second) return;  // each parcel is reported once
     find(fmt::format("{}/{} {}; needed by run {}", objects_.url(), parcel_key(name), flaw, runs));
   }
 
   ObjectStore& objects_;
   const TransferOptions& options_;
   std::map<std::string, Expected> expected_;
-  std::vector<std::string> order_;  ///< of these, so that bases come first as a rule
+  std::vector<std::string> order_;  ///< names of the parcels, in an order in which bases mostly
+                                    ///< come first
   std::set<std::string> lost_;
   VerifyReport report_;
 };

@@ -1,4 +1,4 @@
-// Finds damage in the content of one run in an object store.
+// Finds damage in the content of one run in an object store (a bucket).
 #pragma once
 
 #include "remote/remote.h"
@@ -10,7 +10,8 @@ namespace flor::remote {
 
 class RunCatalog;
 
-/// Names of the parcels of the run that are missing or damaged: every byte of them is read.
+/// Reads every byte of the run's parcels (files of records), and returns the names of those that
+/// are missing or damaged.
 std::set<std::string> damaged_parcels(ObjectStore& objects, const RemoteRun& run,
                                       RunCatalog& catalog, const TransferOptions& options);
 

@@ -16,8 +16,8 @@
 namespace flor::remote {
 namespace {
 
-/// Most bytes of the temporary file: this constant, and this many times the bytes that are to
-/// arrive. More comes only from content that was made to fill the disk when it is unpacked.
+/// Limit of the temporary file in bytes: kWaitingFree, plus kWaitingRatio times the bytes to be
+/// received. Only content that was made to fill the disk when decompressed exceeds it.
 constexpr std::uint64_t kWaitingFree = std::uint64_t{4} << 30;
 constexpr std::uint64_t kWaitingRatio = 16;
 
@@ -110,7 +110,8 @@ void ChunkProof::settle(Arrived first) {
   }
 }
 
-/// Reports a record that is not proven, unless its base is lost, which was reported already.
+/// Decodes a record and compares it with its digest. Reports a failure, unless its base is lost,
+/// which was already reported.
 bool ChunkProof::is_proven(const Record& record, std::span<const std::byte> payload,
                            std::vector<std::byte>& raw) {
   raw.resize(record.raw_bytes);
@@ -146,7 +147,7 @@ bool ChunkProof::is_proven(const Record& record, std::span<const std::byte> payl
   return false;
 }
 
-/// Looks up a base that will not arrive, since it is here.
+/// Looks for a base in the local store, if it is not among the records to be received.
 void ChunkProof::find_base(const Digest& digest, Base& base, std::uint32_t bytes) {
   std::vector<std::byte> raw(bytes);
   if (find_here_(digest, raw)) {
@@ -157,7 +158,7 @@ void ChunkProof::find_base(const Digest& digest, Base& base, std::uint32_t bytes
   }
 }
 
-/// Settles the records that waited for this base.
+/// Handles the records that waited for this base, after it was proven or lost.
 std::vector<ChunkProof::Arrived> ChunkProof::conclude(const Record& record, bool proven,
                                                       std::span<const std::byte> raw) {
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Decodes content that arrives and compares it with its digests: a record's checksums say only that
-// it is as it was written, not that it holds what it claims.
+// Decodes received content and compares it with its digests. Checksums of a record show only that
+// it arrived as it was written, not that it contains what its header claims.
 #pragma once
 
 #include "codec/decode_scratch.h"
@@ -17,30 +17,31 @@
 
 namespace flor::remote {
 
-/// Proves records in whatever order they arrive. A chunk that is the base of others waits for them
-/// in a file; one whose own base has not arrived waits in memory, in the form in which it came. All
-/// functions but `expect` are thread-safe.
+/// Proves records in whatever order they arrive. A chunk that others build on is kept in a file
+/// until they have arrived; a record whose base has not arrived is kept in memory, still encoded.
+/// All functions except `expect` are thread-safe.
 class ChunkProof {
  public:
-  /// Reads a chunk that is here already; false if it is not, or has another length.
+  /// Reads a chunk from the local store; false if it is not there or has another length.
   using FindHere = std::function<bool(const Digest& digest, std::span<std::byte> raw)>;
-  /// Called for a record that does not hold what it claims, with the reason.
+  /// Called for a record that does not contain what its header claims, with the reason.
   using OnFlaw = std::function<void(const Record& record, const std::string& why)>;
 
-  /// `scratch`: a directory for the file, which has no name there; empty: that for temporary files.
+  /// `scratch`: directory for the (nameless) file; empty: the directory for temporary files.
   ChunkProof(std::filesystem::path scratch, FindHere find_here, OnFlaw on_flaw);
   ~ChunkProof();
   ChunkProof(const ChunkProof&) = delete;
   ChunkProof& operator=(const ChunkProof&) = delete;
 
-  /// Announces a record that will arrive. All must be announced before the first one arrives.
+  /// Announces a record that will arrive. All records must be announced before the first one
+  /// arrives.
   void expect(const Record& record);
-  /// Takes the bytes of a record, header included, whose checksums were verified.
+  /// Takes a received record, header included; its checksums must have been verified.
   void take(const Record& record, std::span<const std::byte> bytes);
-  /// Gives up a record that did not arrive, or arrived damaged: records built upon it cannot be
-  /// proven either.
+  /// Gives up a record that did not arrive or arrived damaged. Records built on it cannot be proven
+  /// either.
   void give_up(const Record& record);
-  /// Records that hold what they claim.
+  /// Number of records that contain what their headers claim.
   std::size_t proven() const;
 
  private:
@@ -49,14 +50,15 @@ class ChunkProof {
     Record record;
     Payload payload;
   };
-  /// A chunk that others are stored as differences to.
+  /// A chunk that other chunks are stored as differences to.
   struct Base {
     enum class State : std::uint8_t { awaited, ready, lost };
     State state = State::awaited;
-    std::int64_t slot = -1;        ///< in the file, while differences to it are to come
-    std::size_t bytes = 0;         ///< of the content in the slot
-    std::int64_t dependents = 0;   ///< that are not proven yet
-    std::vector<Arrived> waiting;  ///< for it
+    std::int64_t slot = -1;        ///< its place in the file, while differences to it are expected;
+                                   ///< otherwise -1
+    std::size_t bytes = 0;         ///< length of the content in the slot
+    std::int64_t dependents = 0;   ///< differences to it that are not proven yet
+    std::vector<Arrived> waiting;  ///< records that wait for this chunk
   };
 
   bool must_wait(const Record& record, std::span<const std::byte> payload);

@@ -31,7 +31,7 @@ Content read_content(const Query& row) {
   return content;
 }
 
-/// The ids of these chunks in `to`.
+/// Returns the ids of these chunks in `to`, encoded.
 std::vector<std::byte> ids_in(Connection& to, const std::vector<Digest>& chunks) {
   std::vector<std::uint32_t> ids;
   ids.reserve(chunks.size());
@@ -125,7 +125,8 @@ const Digest& ContentReader::load(std::uint32_t id, int depth_max) const {
       record.has_base() != (base != 0)) {
     throw damaged("describes a chunk that cannot be");
   }
-  // Each base is less deep than the record built upon it: so there is no circle.
+  // A base must have a smaller depth than the record built on it, so that chains cannot be
+  // circular.
   if (record.depth > depth_max) {
     throw damaged("has a chunk whose base is of the wrong depth");
   }
@@ -244,7 +245,7 @@ std::vector<Content> ContentReader::objects() const {
   for (const Digest& digest : named_objects()) {
     const auto row =
         connection_("SELECT raw_bytes, layout, chunks FROM object WHERE digest = ?1", digest);
-    if (!row->step()) continue;  // a value whose tensor could not be stored
+    if (!row->step()) continue;  // the tensor of this value could not be stored
     Content& content = list.emplace_back();
     content.digest = digest;
     content.raw_bytes = row->integer(0);
@@ -351,7 +352,7 @@ void put_checkpoint(Connection& to, std::int64_t run, const Content& content) {
 }
 
 void put_discarded(Connection& to, std::int64_t run, const Content& content) {
-  // Its number must be one that no checkpoint has or will get.
+  // The id must be one that no checkpoint has or will get.
   to("INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
      "stored_bytes, digest, layout, chunks, discarded_us, collected_us) VALUES ((SELECT 1 + "
      "max(coalesce((SELECT max(id) FROM discarded), 0), coalesce((SELECT seq FROM sqlite_sequence "

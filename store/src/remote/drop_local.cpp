@@ -1,4 +1,4 @@
-// drop_local: deletes checkpoints of a run here that are in an object store, too.
+// Implements `drop_local`: deletes local checkpoints of a run that are also in an object store.
 #include "database/database.h"
 #include "database/store_impl.h"
 #include "index/catalog/checkpoint_rows.h"
@@ -24,8 +24,8 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// Error if the run or a rank of its group may still be resumed: that needs the checkpoints of all
-/// ranks.
+/// Throws Error if the run or a rank of its group may still be resumed, which needs the checkpoints
+/// of all ranks.
 void check_ended(store::Connection& connection, const store::Run& run) {
   const store::RunsTogether together = store::runs_together(connection, run.id);
   const bool goes_on = std::ranges::any_of(
@@ -37,7 +37,7 @@ void check_ended(store::Connection& connection, const store::Run& run) {
                   run.key));
 }
 
-/// Checkpoints that evaluators have yet to score.
+/// Returns the ids of checkpoints that evaluators have yet to score.
 std::set<std::int64_t> awaited_checkpoints(store::Database& database, store::Connection& connection,
                                            std::int64_t run) {
   std::vector<store::LoadedUnit> units = store::load_units(connection, run);

@@ -1,4 +1,4 @@
-// fetch: reads the content that a run needs and the store lacks from parcels; then the run appears.
+// Implements `fetch`: downloads the content of a run that the store lacks, and then enters the run.
 #include "base/worker_pool.h"
 #include "codec/decode_scratch.h"
 #include "database/database.h"
@@ -43,11 +43,11 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr int kTries = 5;
 
-/// Records that are fetched before they are made durable: at most this much is lost if it is
-/// killed.
+/// Records are made durable in batches of about this many bytes. A killed fetch loses at most one
+/// batch.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
 
-/// A part of a parcel, and the records in it: indices into a list, by offset.
+/// A part of a parcel to download, and the records in it: indices into a list, ordered by offset.
 struct FetchRequest {
   std::string parcel;
   std::uint64_t begin = 0, end = 0;
@@ -55,7 +55,7 @@ struct FetchRequest {
   std::vector<std::size_t> records;
 };
 
-/// The requests for one batch of records.
+/// Returns the requests for one batch of records.
 std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
                                         std::span<const std::size_t> batch,
                                         const std::map<std::string, std::uint64_t>& parcel_bytes) {
@@ -71,7 +71,7 @@ std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
       requests.push_back({parcel, 0, all, true, std::move(list)});
       continue;
     }
-    // Neighbours are read with one request; unwanted bytes between others are not.
+    // Adjacent records are read with one request; gaps of unwanted bytes are not read.
     for (const std::size_t i : list) {
       const std::uint64_t begin = records[i].offset, end = begin + records[i].bytes();
       FetchRequest* last = requests.empty() ? nullptr : &requests.back();
@@ -88,18 +88,18 @@ std::vector<FetchRequest> plan_requests(const std::vector<Record>& records,
   return requests;
 }
 
-/// Processor time of this thread.
+/// Returns the CPU time of this thread in seconds.
 double thread_seconds() {
   std::timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The facts of a run that a fetch changes.
+/// Which facts of a run a fetch changes.
 enum class Takes : std::uint8_t {
   nothing,
-  replays,  ///< findings of replays elsewhere: all that comes to a run that was recorded here
-  all,      ///< of a run that is new, was fetched before, or counts as fetched from now on
+  replays,  ///< findings of replays elsewhere; the most that a run recorded here receives
+  all,      ///< everything: the run is new, was fetched before, or counts as fetched from now on
 };
 
 class Fetching {
@@ -117,8 +117,7 @@ class Fetching {
   }
 
   FetchReport operator()() {
-    // The lock keeps recorders out meanwhile; the use keeps collectors from content that comes
-    // back.
+    // The lock keeps recorders out. The use prevents that content which comes back is collected.
     auto lock = store_.lock_run(report_.run.key);
     if (!lock) throw Busy(fmt::format("run {} is being recorded or fetched here", report_.run.key));
     const auto use = store_.use_run(report_.run.key);
@@ -166,7 +165,7 @@ class Fetching {
     return epoch >= first_ && epoch <= (at_edge ? last + 1 : last);
   }
 
-  /// Counted over all main loops.
+  /// Returns the epoch of a checkpoint, counted over all main loops.
   std::int64_t epoch_of(const Content& content) {
     const auto loop =
         catalog_.connection()("SELECT first_epoch FROM main_loop WHERE run = ?1 AND ordinal = ?2",
@@ -174,7 +173,8 @@ class Fetching {
     return (loop->step() ? loop->integer(0) : 0) + content.key.iteration;
   }
 
-  /// The epoch where a replay begins: the last stored state that is not after its first epoch.
+  /// Returns the epoch where a replay would begin: that of the last stored state that is not after
+  /// epoch `first`.
   std::int64_t nearest_state(std::int64_t first) {
     std::int64_t nearest = 0;
     for (const Content& content : checkpoints_) {
@@ -191,10 +191,10 @@ class Fetching {
     return row->integer(0);
   }
 
-  /// The depth that a record has here: its base may be stored in another form than there.
+  /// Returns the depth that a record will have here, where its base may be stored in another form.
   std::uint8_t depth_here(const Record& record) const { return depths_.at(record.digest); }
 
-  /// Which records are missing, and the depths that they will have.
+  /// Returns which records are missing here, and computes the depths that they will have.
   std::vector<std::size_t> missing() {
     std::vector<std::size_t> list;
     const Lock lock(database_.mutex);
@@ -226,7 +226,7 @@ class Fetching {
     return list;
   }
 
-  /// Reads a chunk that is here, to decode records that build upon it.
+  /// Reads a chunk of the local store, to decode records that build on it.
   bool read_here(const Digest& digest, std::span<std::byte> raw) {
     store::ChunkReader reader(database_.paths, database_.files);
     std::uint32_t id = 0;
@@ -271,8 +271,8 @@ class Fetching {
     }
   }
 
-  /// Receives a batch: its records come after their bases, which are here or in the batch. None
-  /// gets a row before all were decoded and match the digests that they claim.
+  /// Downloads a batch, in which records come after their bases, unless those are here already.
+  /// Rows are added only after all records were decoded and match their digests.
   void receive(std::span<const std::size_t> batch, ChunkProof& proof) {
     const std::vector<FetchRequest> requests = plan_requests(records_.list(), batch, parcel_bytes_);
     std::map<std::size_t, store::RecordPlace> places;
@@ -346,7 +346,7 @@ class Fetching {
 
   void put_chunk(const Record& record, const store::RecordPlace& place,
                  const std::vector<std::int64_t>& packs) {
-    // Another process may have stored the same content since: then that is used, and this is
+    // If another process has stored the same content meanwhile, that is used, and this record is
     // garbage.
     const auto insert = database_.connection(
         "INSERT OR IGNORE INTO chunk (digest, pack, offset, raw_bytes, stored_bytes, codec, type, "
@@ -371,7 +371,7 @@ class Fetching {
     }
   }
 
-  /// False if content was collected meanwhile.
+  /// Returns false if content that is needed was collected meanwhile.
   bool commit() {
     store::Writing writing(database_);
     database_.require_content();
@@ -424,14 +424,14 @@ class Fetching {
     return true;
   }
 
-  /// Logs the results beforehand; if the run does not appear after all, they count for nothing.
+  /// Logs the results before the run is entered. If that fails, they do not count.
   void log(const std::vector<store::EvaluationEvent>& taken) {
     store::EvaluationLog log(database_.files, database_.paths);
     for (const store::EvaluationEvent& event : taken) log.append(event);
     log.sync();
   }
 
-  /// Writes the events for the journal of the run.
+  /// Writes the events of the fetch to the run's journal.
   void note(store::Writing& writing, std::int64_t run, Takes takes,
             const store::RunOrigin& origin) {
     Connection& here = database_.connection;
@@ -449,7 +449,7 @@ class Fetching {
     }
   }
 
-  /// Notes checkpoints and objects that came back to a run that was recorded here.
+  /// Adds events for checkpoints and objects that a run recorded here received again.
   void note_restored(store::Writing& writing, std::int64_t run) {
     const ContentReader reader(database_.connection, run);
     std::map<Content::Name, Content> here;
@@ -486,7 +486,7 @@ class Fetching {
     }
   }
 
-  /// Notes which objects the run logged that are not here, and where they are.
+  /// Notes which logged objects of the run are not here, and where they are.
   void note_absent_objects(Connection& to) {
     for (const Content& content : reader_.objects()) {
       to("INSERT OR IGNORE INTO absent_object (digest, place) SELECT ?1, ?2 WHERE NOT EXISTS "
@@ -497,7 +497,7 @@ class Fetching {
     }
   }
 
-  /// Runs before anything is received.
+  /// Called before anything is downloaded.
   void check_contradiction() {
     const Lock lock(database_.mutex);
     if (const auto run = local_run()) {
@@ -507,13 +507,13 @@ class Fetching {
     }
   }
 
-  /// Whether to fetch single checkpoints of a run that is here, for a replay in progress: nothing
-  /// else changes.
+  /// True if only some checkpoints of a run that is here are fetched, for a replay that waits for
+  /// them.
   bool only_adds_checkpoints() const { return options_.only && !options_.only->empty(); }
 
-  /// The facts that the run here lacks and the catalog has. Error if each has something that the
-  /// other lacks, or they contradict each other, or if the run was recorded here and continued
-  /// there.
+  /// Returns which facts the catalog has that the run here lacks. Throws Error if each side lacks
+  /// something of the other, if they contradict each other, or if the run was recorded here and
+  /// continued elsewhere.
   Takes takes_of(std::int64_t run) {
     if (only_adds_checkpoints()) return Takes::nothing;
     const RunProgress here(database_.connection, run);
@@ -552,8 +552,8 @@ class Fetching {
         objects_.url()));
   }
 
-  /// Makes the run, and the runs of its group, count as fetched: the user has allowed that what was
-  /// recorded elsewhere becomes part of them.
+  /// Makes the run and its group count as fetched. The user has allowed this, so that facts
+  /// recorded elsewhere can enter them.
   void count_as_fetched(store::Writing& writing, std::int64_t run, const store::RunOrigin& origin) {
     Connection& to = database_.connection;
     std::vector<std::int64_t> members{run};
@@ -567,8 +567,8 @@ class Fetching {
     }
   }
 
-  /// Called before the facts of the run are replaced: keeps checkpoints that the catalog has or had
-  /// at the same place. Any other belongs to a course that the run abandoned when it was resumed.
+  /// Called before the facts of the run are replaced. Keeps only checkpoints that the catalog has
+  /// or had at the same place; others belong to a course that the run left when it was resumed.
   void forget_checkpoints(std::int64_t run) {
     Connection& to = database_.connection;
     std::map<Content::Place, Digest> there;
@@ -588,8 +588,8 @@ class Fetching {
     to("DELETE FROM discarded WHERE run = ?1", run)->run();
   }
 
-  /// The id of the run that leads the group of this rank; 0 without a group. Error if that was
-  /// recorded here, or has another run of this rank.
+  /// Returns the id of rank 0's run in the group of this rank; 0 without a group. Throws Error if
+  /// that run was recorded here, or if its group already has another run of this rank.
   std::int64_t leader() {
     const RemoteRun& run = report_.run;
     check_rank();
@@ -620,7 +620,7 @@ class Fetching {
         claim, other->text(0)));
   }
 
-  /// Manifest and catalog name the same place in a group.
+  /// Throws unless manifest and catalog agree about the run's place in its group.
   void check_rank() {
     const RemoteRun& run = report_.run;
     const auto row = catalog_.connection()("SELECT leader = run, rank FROM rank_run WHERE run = ?1",
@@ -643,7 +643,7 @@ class Fetching {
         to("SELECT digest FROM checkpoint WHERE run = ?1 AND kind = ?2 AND main_loop = ?3 AND "
            "iteration = ?4 AND loop = ?5",
            run, kind, content.key.main_loop, content.key.iteration, content.key.loop);
-    if (there->step()) return;  // there is one of the same state, or one taken since: it stays
+    if (there->step()) return;  // the same state, or a later one, is here
     if (!replaced && !is_known(run, content)) return;
     put_checkpoint(to, run, content);
     restored_.insert(content.name());
@@ -654,7 +654,7 @@ class Fetching {
         ->run();
   }
 
-  /// Whether a run that is here has had this checkpoint; else it took another course.
+  /// True if the local run has had this checkpoint; otherwise the run took another course here.
   bool is_known(std::int64_t run, const Content& content) {
     return database_
         .connection(
@@ -676,12 +676,12 @@ class Fetching {
   Records records_;
   std::set<Content::Name> restored_;
   std::vector<Content> restored_objects_;
-  std::set<Content::Name> kept_;  ///< checkpoints that were here before the facts were replaced
-  std::int64_t first_ = 0;        ///< epoch from which checkpoints are wanted
+  std::set<Content::Name> kept_;  ///< checkpoints that existed before the facts were replaced
+  std::int64_t first_ = 0;        ///< first epoch whose checkpoints are wanted
   std::map<std::string, std::uint64_t> parcel_bytes_;
   std::unordered_map<Digest, std::uint8_t> depths_;
   store::DecodeScratchPool scratch_;
-  std::size_t taken_ = 0;  ///< records that arrived in this try
+  std::size_t taken_ = 0;  ///< number of records that arrived in this attempt
   TransferProgress progress_;
   FetchReport report_;
 };

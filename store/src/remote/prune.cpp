@@ -1,4 +1,4 @@
-// prune: deletes checkpoints in an object store, then objects that nothing refers to any more.
+// Implements `prune`: deletes checkpoints in an object store, then objects that nothing refers to.
 #include "base/worker_pool.h"
 #include "database/database.h"
 #include "remote/objects/object_keys.h"
@@ -20,7 +20,7 @@
 namespace flor::remote {
 namespace {
 
-/// Runs by their groups, in the order of the groups' first runs; rank 0 comes first in a group.
+/// Groups the runs. Groups are in the order of their first runs; in each, rank 0 comes first.
 std::vector<std::vector<RemoteRun>> groups_of(const std::vector<RemoteRun>& runs) {
   std::vector<std::vector<RemoteRun>> groups;
   std::map<std::string, std::size_t> places;
@@ -43,15 +43,16 @@ class Pruning {
           "a grace below 2 hours is too short for a machine that is spooling: give --grace 2h or "
           "more, or 0 where no other machine is at work");
     }
-    // The grace of an object begins when no manifest refers to it any more, whatever was noted
-    // before.
+    // The grace period of an object begins when no manifest refers to it any more, even if it was
+    // noted as unreferenced before.
     referred_before_ = references_.read({}, References::Unreadable::skipped);
   }
 
   void remove_run(const RemoteRun& run) {
     gone_.insert(run.key);
     if (!options_.dry_run) {
-      // The latest first: if this is interrupted, an older one is left, which goes, too.
+      // Deletes the latest manifest first. If this is interrupted, an older one remains, which a
+      // repeated call deletes.
       const std::vector<ManifestName> manifests = list_manifests(objects_, run.key);
       for (auto name = manifests.rbegin(); name != manifests.rend(); ++name) {
         objects_.remove(name->key());
@@ -61,7 +62,7 @@ class Pruning {
     report_.checkpoints += run.checkpoints;
   }
 
-  /// The ranks of a group, or a run alone.
+  /// Deletes checkpoints of the ranks of a group, or of a single run.
   void thin_out(const std::vector<RemoteRun>& ranks) {
     ThinnedGroup group(objects_, ranks);
     const auto fits = group.decide(options_);
@@ -95,7 +96,7 @@ class Pruning {
   }
 
  private:
-  /// Objects that earlier calls found unreferenced, and since when.
+  /// Returns the objects that earlier calls found unreferenced, each with the time of that.
   std::map<std::string, std::int64_t> doomed() {
     std::map<std::string, std::int64_t> since;
     for (const ObjectInfo& object : objects_.list(kDoomed)) {
@@ -155,8 +156,8 @@ class Pruning {
     write_doomed(lists);
   }
 
-  /// Another process may have written an object again since it was listed, or referred to it: then
-  /// it stays.
+  /// Removes unreferenced objects. One that another process has written again, or refers to, since
+  /// it was listed stays.
   void remove(std::vector<const ObjectInfo*> dead) {
     if (dead.empty()) return;
     const std::set<std::string> alive = references_.read();
@@ -189,19 +190,19 @@ class Pruning {
     }
   }
 
-  /// More than a list of a million objects has.
+  /// Larger than a list of a million objects; in bytes.
   static constexpr std::uint64_t kDoomedBytesMax = std::uint64_t{128} << 20;
 
-  /// A younger upload is probably in progress.
+  /// Younger uploads are probably still in progress.
   static constexpr std::int64_t kUnfinishedUs = std::int64_t{24} * 3600 * 1'000'000;
 
   ObjectStore& objects_;
   const PruneOptions& options_;
   std::int64_t now_;
-  std::set<std::string> gone_;    ///< runs whose present manifests go, or would go
-  std::set<std::string> needed_;  ///< keys that the replacing manifests would name
+  std::set<std::string> gone_;    ///< runs whose current manifests are, or would be, deleted
+  std::set<std::string> needed_;  ///< keys that the new manifests would refer to
   References references_;
-  std::set<std::string> referred_before_;  ///< when this began
+  std::set<std::string> referred_before_;  ///< keys that were referred to when this call began
   std::vector<std::string> doomed_lists_;
   PruneReport report_;
 };

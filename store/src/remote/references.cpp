@@ -26,7 +26,8 @@ std::set<std::string> References::read(const std::set<std::string>& without,
     for (int tries = 1; !add(manifests, unreadable, keys); ++tries) {
       const std::vector<ManifestName> before = std::move(manifests);
       manifests = list_manifests(objects_, run);
-      // Listed again, though it is gone: the list is outdated, and may not name a newer one yet.
+      // The manifest is listed again although it is gone, so the list is outdated, and may lack a
+      // newer manifest.
       if (manifests == before && tries > 1) {
         if (unreadable == Unreadable::refused)
           throw_unknown(before.back(), "is listed, but not there,");
@@ -53,7 +54,7 @@ bool References::add(const std::vector<ManifestName>& manifests, Unreadable unre
 std::optional<std::vector<std::string>> References::look_up(const ManifestName& manifest,
                                                             bool is_latest, Unreadable unreadable) {
   if (const auto known = known_.find(manifest); known != known_.end()) return known->second;
-  // An older manifest of an unreadable run: no reader can use it any more.
+  // An older manifest of an unreadable run does not matter, because no reader uses it.
   const bool refused = is_latest && unreadable == Unreadable::refused;
   std::vector<std::string> keys;
   try {
@@ -69,7 +70,7 @@ std::optional<std::vector<std::string>> References::look_up(const ManifestName& 
     return keys;
   } catch (const Unreachable&) {
     throw;
-  } catch (const Error&) {  // of a newer Flor, or not ours to read
+  } catch (const Error&) {  // spooled by a newer Flor, or not readable for this user
     if (refused) throw;
     return keys;
   }

@@ -1,5 +1,5 @@
-// spool: puts the content that a run has and the object store lacks into parcels, then writes a
-// catalog, then the manifest.
+// Implements `spool`: puts the content of a run that the object store lacks into parcels, then
+// writes a catalog, and finally the manifest.
 #include "base/worker_pool.h"
 #include "database/database.h"
 #include "database/store_impl.h"
@@ -36,44 +36,44 @@ namespace {
 
 using store::Connection;
 
-/// Thrown if another process wrote a manifest, or removed an object that this one relies on: look
-/// again.
+/// Thrown if another process has written a manifest, or removed an object that this one relies on.
+/// The caller begins again.
 struct Overtaken {};
 
 constexpr int kClaimTries = 10;
 
-/// The age up to which objects left by a killed attempt are relied upon: `prune` removes older
-/// ones.
+/// Objects up to this age that a killed attempt has left are used without writing them again.
+/// `prune` removes only older ones.
 constexpr std::int64_t kFreshUs = std::int64_t{3600} * 1'000'000;
 static_assert(kFreshUs < kShortestGraceUs);
 
-/// Other runs whose catalogs are searched for records that need not be sent again.
+/// Number of other runs whose catalogs are searched for records that need not be uploaded again.
 constexpr std::size_t kRunsLookedAt = 64;
 
-/// Pauses at random, so that processes that disturbed each other do not do so again at once.
+/// Waits a random time, so that processes that have disturbed each other do not do so again.
 void pause(int tries) {
   std::random_device random;
   std::this_thread::sleep_for(std::chrono::milliseconds(random() % (20U << std::min(tries, 6))));
 }
 
-/// The state of the run that is in the object store already.
+/// The state that the run already has in the object store.
 struct Base {
-  std::optional<ManifestName> name;     ///< of the latest manifest, readable or not
+  std::optional<ManifestName> name;     ///< latest manifest, readable or not
   std::optional<RemoteRun> run;         ///< the latest that can be read
-  std::unique_ptr<RunCatalog> catalog;  ///< its
-  std::optional<RemoteRun> past_hope;   ///< a later one, whose catalog cannot be read
-  bool intact = true;                   ///< `run` is of `name`
+  std::unique_ptr<RunCatalog> catalog;  ///< catalog of `run`
+  std::optional<RemoteRun> past_hope;   ///< a later state, whose catalog cannot be read
+  bool intact = true;                   ///< true if `run` belongs to `name`
 };
 
-/// Throws Damaged for a catalog that refers to chunks which it does not have.
+/// Throws Damaged if the catalog refers to chunks that it does not have.
 void check_chunks(const ContentReader& reader) {
   Records records;
   for (const Content& content : reader.checkpoints()) reader.add_records(content.chunks, records);
   for (const Content& content : reader.objects()) reader.add_records(content.chunks, records);
 }
 
-/// Lists may be outdated: a new manifest is not listed yet, and a removed one still is. An attempt
-/// that was overtaken looks for the next one, which must be there.
+/// Corrects an outdated list of manifests, which may lack a new one or contain a removed one. An
+/// attempt that was overtaken looks for the manifests with the next numbers, which must exist.
 void add_unlisted(ObjectStore& objects, const std::string& run, std::vector<ManifestName>& names) {
   if (!objects.makes_exclusively()) return;
   for (;;) {
@@ -83,7 +83,7 @@ void add_unlisted(ObjectStore& objects, const std::string& run, std::vector<Mani
   }
 }
 
-/// The latest manifest whose catalog can be read, too.
+/// Finds the latest manifest whose catalog can be read as well.
 Base find_base(ObjectStore& objects, const std::string& run, const std::filesystem::path& cache,
                bool overtaken) {
   Base base;
@@ -104,7 +104,7 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
     } catch (const NewerFormat&) {
       throw;
     } catch (const Damaged&) {
-      // Spooling the run again replaces it.
+      // Spooling the run again will replace it.
     }
     base.intact = false;
     if (found && !base.past_hope) base.past_hope = std::move(found);
@@ -112,10 +112,10 @@ Base find_base(ObjectStore& objects, const std::string& run, const std::filesyst
   return base;
 }
 
-/// Checkpoints that a run has had, without their content.
+/// Checkpoints that a run has had at some time, without their content.
 using Known = std::map<Content::Name, Content>;
 
-/// One attempt: from one state of the store to one manifest.
+/// One attempt: makes a manifest from one state of the store.
 class Spooling {
  public:
   Spooling(store::Store& store, const store::Run& run, ObjectStore& objects,
@@ -127,7 +127,7 @@ class Spooling {
         cache_(catalog_cache(store.home())),
         source_(database_.paths, database_.files) {}
 
-  /// `overtaken`: the attempt before was.
+  /// `overtaken`: the previous attempt has thrown Overtaken.
   SpoolReport operator()(bool overtaken) {
     base_ = find_base(objects_, run_.key, cache_, overtaken);
     parcels_ = list_parcels(objects_);
@@ -141,7 +141,7 @@ class Spooling {
   }
 
  private:
-  /// Damaged parcels count as missing.
+  /// Finds damaged parcels, which then count as missing.
   void find_damage() {
     for (const std::string& name :
          damaged_parcels(objects_, *base_.run, *base_.catalog, options_)) {
@@ -174,15 +174,15 @@ class Spooling {
         store::merge_labels(base_.catalog->connection(), base_.catalog->run(), to, target_,
                             store::LabelSource::elsewhere);
       }
-      // A run is removed from one store, not from others.
+      // A removed run is removed in this store only, so the label is not spooled.
       to("DELETE FROM label WHERE kind = ?1", static_cast<std::int64_t>(store::LabelKind::removed))
           ->run();
       put_evaluations(to, evaluations);
     });
   }
 
-  /// Refuses a run that was fetched in part: a process that fetches it from here would find it
-  /// damaged.
+  /// Throws if logged objects of the run were not fetched. A process that fetched the run from the
+  /// object store would find it damaged.
   void check_objects_are_here(Connection& connection) const {
     if (!store::has_table(connection, "absent_object")) return;
     std::set<Digest> sent;
@@ -199,7 +199,7 @@ class Spooling {
     }
   }
 
-  /// A newer state there must not be replaced by the one here.
+  /// Throws if the object store has a newer state of the run, which must not be replaced.
   void check_progress(Connection& connection) const {
     bool is_ahead = base_.past_hope && base_.past_hope->epochs > report_.run.epochs;
     if (base_.catalog) {
@@ -231,9 +231,9 @@ class Spooling {
     if (row->step()) run.leader = row->text(0);
   }
 
-  /// Takes all checkpoints that are here, except those that were deleted there; and those there
-  /// that were deleted here. A checkpoint there that is unknown here belongs to a course that the
-  /// run abandoned when it was resumed.
+  /// Chooses the checkpoints: all that are here, except those deleted in the object store, and
+  /// those of the object store that were deleted here. A checkpoint of the object store that was
+  /// never here belongs to a course that the run left when it was resumed.
   void choose_contents(const ContentReader& reader) {
     std::vector<Content> here = reader.checkpoints();
     Known known;
@@ -257,7 +257,7 @@ class Spooling {
     for (const Content& content : here) stored.insert(content.name());
     if (old) add_what_is_only_there(*old, reader, known, stored);
     only_there_ = contents_.records.list().size();
-    // By time, not by their numbers here, so that the same run gives the same parcels everywhere.
+    // Sorted by time instead of local ids, so that a run gives the same parcels everywhere.
     std::ranges::stable_sort(here, {}, &Content::created_us);
     for (Content& content : here) {
       contents_.add(reader, std::move(content));
@@ -277,7 +277,7 @@ class Spooling {
     find_copies(reader);
   }
 
-  /// Finds local copies of records that belong to content which is only there.
+  /// Finds local copies of records that belong to content which only the object store has.
   void find_copies(const ContentReader& reader) {
     copies_.resize(only_there_);
     for (std::size_t i = 0; i < only_there_; ++i) {
@@ -287,8 +287,8 @@ class Spooling {
     }
   }
 
-  /// Adds checkpoints that were deleted here, and objects that were logged and lost here to damage.
-  /// They keep the form that they have there.
+  /// Adds checkpoints that were deleted here, and logged objects that were lost here by damage.
+  /// They keep the form that they have in the object store.
   void add_what_is_only_there(const ContentReader& old, const ContentReader& reader,
                               const Known& known, std::set<Content::Name>& stored) {
     for (Content& content : old.checkpoints()) {
@@ -316,7 +316,7 @@ class Spooling {
     }
   }
 
-  /// Finds where the records lie already.
+  /// Finds out which records the object store already has, and where.
   void find_records() {
     here_ = contents_.records.list();
     std::vector<Record>& records = contents_.records.list();
@@ -338,16 +338,16 @@ class Spooling {
         read_lengths(catalog.connection());
         find_in(catalog.connection());
       } catch (const NotFound&) {
-        // Replaced or removed since it was listed: its records are sent again.
+        // It was replaced or removed after it was listed; its records are uploaded again.
       } catch (const Damaged&) {
-        // The damage of another run does not matter here.
+        // Damage of another run does not matter here.
       } catch (const NewerFormat&) {
       }
     }
   }
 
-  /// Runs that probably have the same records: the other ranks of its group, those of its
-  /// experiment, then any, the latest first. Not all runs, since each costs a request.
+  /// Returns runs that probably have the same records: other ranks of the group, then runs of the
+  /// same experiment, then any, each latest first. Limited, because each run costs a request.
   std::vector<RemoteRun> likely_runs() {
     std::vector<RemoteRun> runs = list_runs(objects_, options_.threads, RunsFrom::listing).runs;
     std::erase_if(runs, [&](const RemoteRun& other) { return other.key == run_.key; });
@@ -377,8 +377,8 @@ class Spooling {
 
   bool is_there(const Record& record) const { return parcels_.contains(record.parcel); }
 
-  /// Sends a record again that is damaged there, if there is a copy here. Else it remains lost: its
-  /// place stays, and `flor remote verify` reports it.
+  /// Uploads a record again that is damaged in the object store, if there is a local copy.
+  /// Otherwise it stays lost: it keeps its place, and `flor remote verify` reports it.
   void look_for(std::size_t i) {
     Record& record = contents_.records.list()[i];
     if (is_there(record)) return;
@@ -473,14 +473,15 @@ class Spooling {
     }
   }
 
-  /// Returns whether the object was sent: a killed attempt may have left it. An old object may be
-  /// about to be removed, and is written again; so is a damaged one.
+  /// Makes sure that the object exists, and returns whether it was uploaded; a killed attempt may
+  /// have left it. An old one, which may be about to be removed, and a damaged one are written
+  /// again.
   bool ensure(const std::string& key, std::span<const std::byte> content, const std::string& name) {
     if (!damaged_.contains(name)) {
       const auto known = parcels_.find(name);
       if (known == parcels_.end()) {
         if (objects_.put_if_absent(key, content)) return true;
-        // Another process wrote it at the same time, or the list was outdated.
+        // Another process has written it at the same time, or the list was outdated.
         const auto info = objects_.head(key);
         if (info && info->bytes == content.size() && is_fresh(*info)) return false;
       } else if (known->second.bytes == content.size() && is_fresh(known->second)) {
@@ -525,7 +526,7 @@ class Spooling {
       run = *base_.run;
       return;
     }
-    // Even if one of that name exists: it may be damaged, or about to be removed.
+    // Written even if it exists, because that one may be damaged or about to be removed.
     objects_.put(catalog_key(run.catalog), sealed_);
     run.sequence = base_.name ? base_.name->sequence + 1 : 1;
     run.spooled_us = store::now_us();
@@ -538,7 +539,8 @@ class Spooling {
     enter_in_listing(objects_, {*manifest, run});
   }
 
-  /// Now that they are referred to no process removes them any more; but one may have.
+  /// Checks that the objects still exist. From now on they are referred to, so no process will
+  /// remove them, but one may have done so just before.
   void check_objects() {
     const std::string catalog = catalog_key(report_.run.catalog);
     if (!objects_.head(catalog)) objects_.put(catalog, sealed_);
@@ -548,7 +550,7 @@ class Spooling {
     }
   }
 
-  /// The manifest before stays: a process may be reading it.
+  /// Keeps the previous manifest, because a process may be reading it.
   void remove_old_manifests() {
     for (const ManifestName& name : list_manifests(objects_, run_.key)) {
       if (name.sequence < report_.run.sequence - 1) objects_.remove(name.key());
@@ -562,17 +564,19 @@ class Spooling {
   std::filesystem::path cache_;
   RecordSource source_;
   NewCatalog catalog_;
-  std::int64_t target_ = 0;  ///< the run in it
+  std::int64_t target_ = 0;  ///< id of the run in `catalog_`
   Base base_;
-  FoundParcels parcels_;                ///< that are there, as far as they are known to be sound
-  std::set<std::string> damaged_;  ///< that are not
+  FoundParcels parcels_;                ///< parcels in the object store that are not known to be
+                                        ///< damaged
+  std::set<std::string> damaged_;  ///< names of damaged parcels
   ParcelBytes lengths_;
   RunContents contents_;
-  std::vector<std::size_t> ends_;  ///< of checkpoints, in the records
-  std::size_t only_there_ = 0;     ///< the first so many records belong to content that is not here
-  std::vector<std::optional<Record>> copies_;  ///< local copies of these, where there are any
-  std::set<Digest> lost_;                      ///< those that are nowhere
-  std::vector<Record> here_;                   ///< the same records where they lie in the packs
+  std::vector<std::size_t> ends_;  ///< indices of the last records of checkpoints
+  std::size_t only_there_ = 0;     ///< this number of records at the front belong to content that
+                                   ///< is not here
+  std::vector<std::optional<Record>> copies_;  ///< local copies of those records, if any
+  std::set<Digest> lost_;                      ///< chunks of which no sound copy exists
+  std::vector<Record> here_;                   ///< all records, with their places in local packs
   std::int64_t missing_ = 0;
   std::vector<std::byte> sealed_;
   SpoolReport report_;

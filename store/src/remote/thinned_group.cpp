@@ -18,7 +18,7 @@ namespace {
 
 using store::Connection;
 
-/// The rules for one run: those of the options, else the program's own.
+/// Returns the rules for one run: those of the options, otherwise the program's own.
 std::optional<store::KeepRules> rules_for(const store::Store& store, std::int64_t run,
                                           const PruneOptions& options) {
   if (options.rules) return options.rules;
@@ -48,7 +48,7 @@ void ThinnedGroup::read_kept(Connection& from) {
 }
 
 std::optional<bool> ThinnedGroup::decide(const PruneOptions& options) {
-  // In a store of their own the rules of `flor keep` run as they are.
+  // Copied into a temporary store, so that the implementation of `flor keep` can be used.
   FactsStore facts;
   for (Member& member : members_) member.stored = facts.add(*member.catalog, member.run);
   const RemoteRun& first = members_.front().run;
@@ -86,7 +86,7 @@ std::map<std::string, std::set<std::string>> ThinnedGroup::plan() const {
   for (const Member& member : members_) {
     if (!is_thinner(member)) continue;
     std::set<std::string>& parcels = plan[member.run.key];
-    // The run needs all of these records and no others: each was added for something that stays.
+    // Records were added only for content that stays, so the run needs exactly these.
     const RunContents contents = contents_of(member, 0);
     for (const Record& record : contents.records.list()) parcels.insert(record.parcel);
   }
@@ -122,7 +122,7 @@ void ThinnedGroup::write(Member& member, std::int64_t now_us) {
   add_evaluations(from, run, evaluations);
   RemoteRun thinner = member.run;
   NewCatalog catalog;
-  // In as many transactions as when it is spooled.
+  // Uses the same number of transactions as a spool, because it affects the bytes of the file.
   std::int64_t target = 0;
   catalog.write([&](Connection& to) {
     target = store::copy_facts(from, run, to, 0, std::nullopt);

@@ -1,4 +1,4 @@
-// A run, or the ranks of a group, in an object store, of which some checkpoints are to go.
+// Deletes some checkpoints of a run, or of all ranks of a group, in an object store.
 #pragma once
 
 #include "remote/contents.h"
@@ -18,19 +18,20 @@ namespace flor::remote {
 
 class ThinnedGroup {
  public:
-  /// `ranks`: rank 0 first. Throws what reading their catalogs throws.
+  /// `ranks` begins with rank 0. Throws what reading the catalogs throws.
   ThinnedGroup(ObjectStore& objects, std::vector<RemoteRun> ranks);
 
-  /// Decides by the given rules, or the program's own. Returns nothing if there are none; else
-  /// whether what stays is as little as they allow. Throws as store::retain does, and UsageError if
-  /// the best checkpoints of a group are asked for whose rank 0 is not there.
+  /// Decides what to delete by `options.rules`, or by the program's strategy. Returns nullopt if
+  /// there are neither; otherwise whether the kept checkpoints fit under KeepRules::under. Throws
+  /// like store::retain, and UsageError if the rules ask for the best checkpoints of a group whose
+  /// rank 0 is missing.
   std::optional<bool> decide(const PruneOptions& options);
-  /// The number of checkpoints to be deleted.
+  /// Returns the number of checkpoints that will be deleted.
   std::int64_t deleted() const;
-  /// The runs that `write` gives new catalogs, and the parcels that these will name.
+  /// Returns, for each run that `write` will give a new catalog, the parcels that it will refer to.
   std::map<std::string, std::set<std::string>> plan() const;
-  /// Writes new catalogs and manifests, and removes the old manifests. Busy if another process is
-  /// spooling the run.
+  /// Writes new catalogs and manifests, and removes the old manifests. Throws Busy if another
+  /// process is spooling the run.
   void write(std::int64_t now_us);
 
  private:

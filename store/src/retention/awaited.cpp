@@ -14,10 +14,10 @@ namespace {
 
 using Group = Candidate::Group;
 
-/// A watch of a run, whose process lives.
+/// What a living watch watches in a run.
 struct LiveWatch {
   std::string place, spec;
-  std::string run;  ///< key
+  std::string run;  ///< key of the run
 };
 
 std::vector<LiveWatch> live_watches(QueueFile& queue, Connection& index,
@@ -29,7 +29,7 @@ std::vector<LiveWatch> live_watches(QueueFile& queue, Connection& index,
         "= ?1",
         run);
     if (!named->step()) continue;
-    // An experiment is watched for rank 0 of its groups.
+    // A watch of an experiment looks only at rank 0 of each group.
     const auto rows = queue.connection(
         "SELECT watcher, place, spec FROM watcher_place WHERE place = 'run ' || ?1 OR (?3 AND "
         "place = 'experiment ' || ?2)",
@@ -43,8 +43,8 @@ std::vector<LiveWatch> live_watches(QueueFile& queue, Connection& index,
   return watches;
 }
 
-/// The evaluators that live processes run on these runs: those of the watches, and those that score
-/// checkpoints which others find.
+/// Returns the evaluators that living processes use for these runs: those of the watches, and those
+/// of processes that score checkpoints found by others.
 std::set<std::string> live_specs(QueueFile& queue, const std::vector<LiveWatch>& watches) {
   std::set<std::string> specs;
   for (const LiveWatch& watch : watches) specs.insert(watch.spec);
@@ -56,9 +56,9 @@ std::set<std::string> live_specs(QueueFile& queue, const std::vector<LiveWatch>&
   return specs;
 }
 
-/// Whether a job waits for the unit. A job queued for an older version of an evaluator counts only
-/// while a live process still runs that version or takes the job over. The version of the newest
-/// job is the present one: an edit may have been undone.
+/// True if a job for the unit is waiting. A job for an older version of an evaluator counts only if
+/// a living process still uses that version or will take the job over. The version of the newest
+/// job is the current one, because an edit may have been undone.
 bool has_open_job(QueueFile& queue, Connection& index, const RetainedUnit& unit,
                   const std::set<std::string>& live) {
   return std::ranges::any_of(unit.checkpoints, [&](std::int64_t id) {
@@ -87,7 +87,7 @@ bool was_seen(QueueFile& queue, const LiveWatch& watch, const RetainedUnit& unit
       "?2 AND path = ?3",
       watch.place, watch.spec, reference);
   while (rows->step()) {
-    // A checkpoint that was taken again has another number.
+    // A checkpoint that was taken again has another id.
     if (std::ranges::count(unit.checkpoints, rows->integer(0)) > 0) return true;
   }
   return false;

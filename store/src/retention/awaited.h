@@ -1,4 +1,4 @@
-// Which checkpoints evaluators have yet to score.
+// Determines which checkpoints evaluators have yet to score.
 #pragma once
 
 #include "database/database.h"
@@ -10,8 +10,8 @@
 
 namespace flor::store {
 
-/// Marks the units whose evaluation is in the queue, and those that a live watch of the run has not
-/// reached. `runs`: as in RunsTogether.
+/// Marks the units whose evaluation is in the queue, and those that a living watch of the run has
+/// not looked at yet. `runs`: as in RunsTogether.
 void mark_awaited(Database& database, Connection& connection, const std::vector<std::int64_t>& runs,
                   std::span<LoadedUnit> units);
 

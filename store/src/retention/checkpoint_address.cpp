@@ -31,7 +31,8 @@ std::string title(const Run& run) {
   return fmt::format("{} ({})", key_of(run), printable(run.start.experiment));
 }
 
-/// The '@' before the place. That of RUN@best:METRIC:min is not the last one if the metric has one.
+/// Returns the position of the '@' before the place. In RUN@best:METRIC:min it may not be the last
+/// one, because the metric may contain '@'.
 std::size_t place_of(std::string_view text) {
   const std::size_t best = text.rfind("@best:");
   if (best != text.npos && parse_best_by(text.substr(best + 1 + kBestBy.size()))) return best;
@@ -119,13 +120,13 @@ RunAndPlace run_and_place(std::string_view text, const ResolveRun& resolve) {
   const std::string_view name = text.substr(0, at), place = text.substr(at + 1);
   if (parse_number(place)) return {resolve(name), std::string(place)};
   try {
-    return {resolve(text), {}};  // of a name like "me@home"
+    return {resolve(text), {}};  // a name with '@', like "me@home"
   } catch (const NotFound&) {
     if (is_word(place)) return {resolve(name), std::string(place)};
     std::optional<Run> run;
     try {
       run = resolve(name);
-    } catch (const NotFound&) {  // said of the whole text
+    } catch (const NotFound&) {  // the message about the whole text is used instead
     }
     if (!run || place.empty()) throw;
     return {*std::move(run), std::string(place)};

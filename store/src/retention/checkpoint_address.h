@@ -1,5 +1,5 @@
-// Checkpoints as users name them, wherever one can be named: RUN@12, RUN@NAME of a saved one,
-// RUN@latest, RUN@best, RUN@best:loss:min.
+// Parses how users refer to checkpoints: RUN@12, RUN@NAME for a saved one, RUN@latest, RUN@best,
+// RUN@best:loss:min.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -15,39 +15,38 @@ namespace flor::store {
 
 class Store;
 
-/// A metric, and which of its values are good.
+/// A metric, and whether small or large values are good.
 struct BestBy {
   std::string metric;
   ScoreOrder order = ScoreOrder::max;
 };
-/// Reads METRIC:min or METRIC:max, as `flor keep --best` has it, too; the metric's name may hold
-/// colons itself. Nothing for anything else.
+/// Parses METRIC:min or METRIC:max, also for `flor keep --best`. The metric's name may contain
+/// colons. Returns nullopt for any other text.
 std::optional<BestBy> parse_best_by(std::string_view text);
 
-/// The text before the '@' of RUN@PLACE; the whole text where nothing looks like a place.
+/// Returns the text before the '@' of RUN@PLACE; the whole text if it names no place.
 std::string_view run_of_spec(std::string_view text);
 
-/// A run as a text names it, and what the text has after the '@'.
+/// A run, and the text that followed the '@'.
 struct RunAndPlace {
   Run run;
   std::string place;  ///< empty: the whole text names the run
 };
 using ResolveRun = std::function<Run(std::string_view)>;
-/// A name of a run wins that has an '@' itself, unless a number stands after it. Throws what
-/// `resolve` does.
+/// Splits RUN@PLACE and finds the run. If the whole text is the name of a run that contains '@',
+/// that run is meant, unless a number follows the '@'. Throws what `resolve` throws.
 RunAndPlace run_and_place(std::string_view text, const ResolveRun& resolve);
 
-/// A place in a run: the state after an epoch, or a checkpoint that the program saved.
+/// A place in a run: after an epoch, or where the program saved a checkpoint.
 struct ChosenPlace {
   std::optional<std::int64_t> epoch;
-  std::string saved = {};  ///< its name; empty after an epoch
+  std::string saved = {};  ///< name of the saved checkpoint; empty for an epoch
 };
-/// Finds what stands after the '@': the number of an epoch, whether it is stored or not; the name
-/// of a saved checkpoint; "latest", the newest epoch that is stored; "best", what
-/// `flor::best_checkpoint` is by the run's strategy; "best:METRIC:min" and "best:METRIC:max". A
-/// saved checkpoint may be called "best" or "latest", and is meant then. Throws NotFound where
-/// there is no such checkpoint, and UsageError where nothing says what is best, each with the next
-/// command.
+/// Finds the place for a text after '@': the number of an epoch, stored or not; the name of a saved
+/// checkpoint; "latest", the newest stored epoch; "best", the same as `flor::best_checkpoint` by
+/// the run's strategy; "best:METRIC:min" or "best:METRIC:max". A saved checkpoint named "best" or
+/// "latest" takes precedence. Throws NotFound if there is no such checkpoint, and UsageError if
+/// nothing defines the best; each message says what to do next.
 ChosenPlace find_place(const Store& store, const Run& run, std::string_view place);
 
 }  // namespace flor::store

@@ -13,10 +13,10 @@ namespace {
 
 using Group = Candidate::Group;
 
-/// 0: a number, 1: missing, 2: NaN.
+/// Returns 0 for a number, 1 for a missing score, 2 for NaN; smaller is better.
 int quality(const Score& score) { return !score ? 1 : std::isnan(*score) ? 2 : 0; }
 
-/// Strictly, ties apart.
+/// Strict order: false for equal scores.
 bool is_better(const Score& a, const Score& b, ScoreOrder order) {
   if (const int qa = quality(a), qb = quality(b); qa != qb || qa != 0) return qa < qb;
   return order == ScoreOrder::min ? *a < *b : *a > *b;
@@ -94,7 +94,8 @@ class Decider {
     }
   }
 
-  /// Whether it stays whatever it weighs: needed and awaited candidates, and the best.
+  /// True if the candidate is kept even beyond KeepRules::under: it is needed, awaited, or the
+  /// best.
   bool must_stay(std::size_t candidate) const {
     return std::ranges::any_of(decisions_[candidate].reasons, [](const Reason& reason) {
       using enum Reason::Rule;
@@ -103,8 +104,8 @@ class Decider {
     });
   }
 
-  /// The kept candidates that may go, from the worst to the best: by the first rule that
-  /// distinguishes them, else the oldest first.
+  /// Returns the kept candidates that may be dropped, worst first: by the first rule of `best`, or,
+  /// without such rules, oldest first.
   std::vector<std::size_t> worst_first() const {
     std::vector<std::size_t> order;
     if (rules_.best.empty()) {

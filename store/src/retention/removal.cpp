@@ -19,7 +19,7 @@
 namespace flor::store {
 namespace {
 
-/// The runs, and all ranks of their groups.
+/// Returns the runs and all other ranks of their groups.
 std::set<std::int64_t> with_ranks(Connection& connection, std::span<const std::int64_t> runs) {
   std::set<std::int64_t> all;
   for (const std::int64_t run : runs) {
@@ -52,7 +52,7 @@ ContentOfRuns content_of(Connection& connection, const std::set<std::int64_t>& r
         run);
     while (rows->step()) named.insert(rows->text(0));
   }
-  if (named.empty()) return content;  // else all values of the store are read
+  if (named.empty()) return content;  // spares reading all values of the store
   {
     const auto rows = connection(
         "SELECT DISTINCT value, run FROM value JOIN series ON series.id = value.series WHERE type "
@@ -97,7 +97,7 @@ RemovalReport plan_removal(const Store& store, std::span<const std::int64_t> run
 
 void remove_runs(Store& store, std::span<const std::int64_t> runs) {
   Database& database = *store.impl().database;
-  std::vector<RunLock> locks;  // no process begins to resume them meanwhile
+  std::vector<RunLock> locks;  // prevent the runs from being resumed meanwhile
   {
     const std::lock_guard lock(database.mutex);
     for (const std::int64_t run : with_ranks(database.connection, runs)) {
@@ -123,7 +123,7 @@ void remove_runs(Store& store, std::span<const std::int64_t> runs) {
 
 void bring_back(Store& store, std::int64_t run) {
   Database& database = *store.impl().database;
-  // A collection in progress may be dropping it.
+  // Prevents that a garbage collection drops the run at the same time.
   const MaintenanceLock maintenance(database);
   Writing writing(database);
   const std::string key = key_to_remove(writing.connection(), run);

@@ -1,4 +1,5 @@
-// retain: decides over a run's checkpoints and moves the rows of deleted ones to `discarded`.
+// Implements `retain`: decides over a run's checkpoints, and moves the rows of deleted ones to
+// `discarded`.
 #include "retention/retention.h"
 
 #include "database/manifest.h"
@@ -27,7 +28,7 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 using Group = Candidate::Group;
 
-/// Adds the metric of the run's own strategy, where no rule names one, to determine the best.
+/// If no rule names a metric, adds the one of the run's strategy, to determine the best.
 KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>& strategy) {
   if (rules.best.empty() && strategy && !strategy->score_attribute.empty()) {
     rules.best.push_back(
@@ -36,8 +37,9 @@ KeepRules with_strategy(KeepRules rules, const std::optional<CheckpointStrategy>
   return rules;
 }
 
-/// Weighs the chunks of the units against those that others need. Checkpoints of these runs that
-/// are no candidates count as needed; as nothing frees them, their chunks count as the others'.
+/// Weighs the chunks of the units. Chunks that other runs need are counted separately, because
+/// deleting units does not free them. Checkpoints of these runs that are not candidates are needed
+/// but never deleted, so their chunks are treated like those of other runs.
 class Weight final : public Weigher {
  public:
   Weight(Connection& connection, const RunsTogether& together, std::vector<LoadedUnit>& units)
@@ -95,7 +97,7 @@ class Weight final : public Weigher {
   std::uint64_t before_ = 0, exclusive_before_ = 0;
 };
 
-/// The deletions to make, decided from one state of the catalog.
+/// The deletions to make, decided on one state of the catalog.
 class DeletionPlan {
  public:
   DeletionPlan(Database& database, Connection& connection, std::int64_t run, const KeepRules& rules,
@@ -127,7 +129,7 @@ class DeletionPlan {
 
   std::int64_t deleted() const { return report_.deleted; }
 
-  /// Deletes the first `most` of the units that are not kept. Returns how many these were.
+  /// Deletes the first `most` of the units that are not kept. Returns how many were deleted.
   std::int64_t discard(Writing& writing, std::int64_t most) const {
     if (report_.deleted == 0) return 0;
     std::vector<std::int64_t> gone;
@@ -153,13 +155,13 @@ class DeletionPlan {
   RetentionReport report_;
 };
 
-/// Deletes units of a run: as many at once as the disk has room for.
+/// Deletes units of a run, as many in one transaction as the disk has room for.
 class Deletion {
  public:
   Deletion(Database& database, std::int64_t run, const KeepRules& rules, bool weighed)
       : database_(database), run_(run), rules_(rules), weighed_(weighed) {}
 
-  /// May be called again where the disk was full.
+  /// Can be called again after the disk was full.
   void operator()() {
     std::int64_t at_once = std::numeric_limits<std::int64_t>::max();
     do {
@@ -180,7 +182,8 @@ class Deletion {
  private:
   static constexpr std::int64_t kMost = 1 << 20;
 
-  /// Decides and deletes in one transaction: another process may be deleting by other rules.
+  /// Decides and deletes in one transaction, because another process may be deleting by other
+  /// rules.
   void step(std::int64_t most, std::int64_t& wanted) {
     const Lock lock(database_.mutex);
     if (most <= kMost) database_.connection.truncate_log();
@@ -190,7 +193,7 @@ class Deletion {
     wanted = plan.deleted();
     const std::int64_t done = plan.discard(writing, most);
     writing.commit();
-    // The sizes are those before the first deletion.
+    // The report has the sizes from before the first deletion.
     if (!report_) report_ = std::move(plan).report();
     report_->left = wanted - done;
   }
@@ -207,7 +210,7 @@ void check_metrics(Connection& connection, std::int64_t run, const KeepRules& ru
   for (const BestRule& rule : rules.best) check_metric(connection, run, rule.metric);
 }
 
-/// Rows of `discarded` that are asked for back.
+/// A deleted checkpoint (row of `discarded`) that is to be restored.
 struct Wanted {
   std::int64_t id = 0;
   std::int64_t layout = 0;
@@ -273,7 +276,8 @@ FoundCheckpoint found(const LoadedUnit& unit, const Score& score) {
           unit.state.value_or(0)};
 }
 
-/// The stored states of a group: of the saved ones if there are any, unless epochs are asked for.
+/// Returns the stored states of a run: saved checkpoints if there are any, otherwise epochs; or
+/// those of `group`, if given.
 std::vector<LoadedUnit> stored_units(Connection& connection, std::int64_t run,
                                      std::optional<Group> group = {}) {
   std::vector<LoadedUnit> units = load_own_units(connection, run);
@@ -302,12 +306,12 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   return found(units[place], scores[place]);
 }
 
-/// Adds the complete epochs that are not among `units`, and sorts all by their numbers.
+/// Adds complete epochs that are not stored to `units`, and sorts all by number.
 void add_unstored_epochs(Connection& connection, std::int64_t run, std::vector<LoadedUnit>& units) {
   std::set<std::int64_t> known;
   for (const LoadedUnit& unit : units) known.insert(unit.unit.candidate.number);
   const std::int64_t leader = runs_together(connection, run).runs.front();
-  // By the iterations that there are: how many a loop counts may be a stranger's word.
+  // Counts rows of iterations, because the counts in `main_loop` may come from another machine.
   const auto epochs = connection(
       "SELECT first_epoch + iteration FROM iteration JOIN main_loop ON main_loop.run = "
       "iteration.run AND main_loop.ordinal = iteration.main_loop WHERE iteration.run = ?1 AND "
@@ -358,7 +362,7 @@ RetentionReport retain(Store& store, std::int64_t run, const KeepRules& rules, S
 RestoreReport restore_discarded(Store& store, std::int64_t run, std::optional<std::int64_t> epoch,
                                 std::string_view saved) {
   Database& database = *store.impl().database;
-  // A collection in progress has already determined which chunks are alive.
+  // The lock excludes garbage collections, which may have already decided to remove the chunks.
   const MaintenanceLock maintenance(database);
   Writing writing(database);
   database.require_content();

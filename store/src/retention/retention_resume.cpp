@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBegin = "@begin";
 
-/// Finds the iterations of one main loop that the runs need.
+/// Finds those iterations of one main loop that the runs need to be resumed.
 class Needs {
  public:
   Needs(Connection& connection, std::span<const StoredRun> runs, std::int64_t main_loop)
@@ -27,8 +27,8 @@ class Needs {
   }
 
  private:
-  /// Keeps the last boundary that all runs have, where they resume together. If the attached locals
-  /// of a loop were not stored before it, `plan_resume` tries some earlier ones, which stay, too.
+  /// Keeps the last boundary that all runs have, where they would resume. If attached locals of a
+  /// loop are missing there, `plan_resume` tries some earlier boundaries, which are kept as well.
   void keep_where_all_go_on() {
     int tries = 0;
     const auto& boundaries = runs_.front().boundaries(main_loop_);
@@ -38,7 +38,7 @@ class Needs {
     }
   }
 
-  /// Keeps the last boundary of each run, which the others may be about to store.
+  /// Keeps the last boundary of each run, because the other runs may be about to store it.
   void keep_the_last_of_each() {
     std::set<std::int64_t> last;
     for (const StoredRun& run : runs_) {
@@ -48,8 +48,8 @@ class Needs {
     for (const std::int64_t boundary : last) keep(boundary);
   }
 
-  /// Keeps the boundary that the slowest run reaches next: a rank whose writer is always late would
-  /// find it gone in the others, and all would never have one in common.
+  /// Keeps the boundary that the slowest run will store next. Otherwise a rank that is always late
+  /// would find it deleted in the others, and the ranks would never have a common boundary.
   void keep_what_the_slowest_comes_to() {
     std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
     std::optional<std::int64_t> next;
@@ -70,8 +70,9 @@ class Needs {
         runs_, [&](const StoredRun& run) { return run.boundaries(main_loop_).contains(boundary); });
   }
 
-  /// Keeps a boundary, and the epochs in which each nested loop ran last before it: a loop need not
-  /// be in every epoch, nor in every rank. True: the locals attached to them there are stored.
+  /// Keeps a boundary, and for each nested loop the epoch in which it last ran before the boundary,
+  /// as loops need not run in every epoch or rank. Returns true if the attached locals of these
+  /// loops are stored there.
   bool keep(std::int64_t boundary) {
     places_.insert({main_loop_, boundary - 1});
     bool exact = true;

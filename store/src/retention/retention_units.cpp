@@ -26,12 +26,11 @@ struct Loop {
   std::int64_t first_epoch = 0, iterations = 0;
 };
 
-/// Sorts epochs by their numbers, although a rank may have stored one late, with the saved
-/// checkpoints between them where they were taken. `units`: epochs in their order before the saved
-/// ones.
+/// Sorts epochs by number, even if a rank has stored one late, and places saved checkpoints between
+/// them by the time when they were taken. `units`: epochs in order, followed by the saved ones.
 void sort_by_age(std::vector<LoadedUnit>& units) {
   const auto first = [](const LoadedUnit& unit) { return unit.unit.checkpoints.front(); };
-  std::unordered_map<std::int64_t, std::int64_t> age;  // by first checkpoint
+  std::unordered_map<std::int64_t, std::int64_t> age;  // keyed by the unit's first checkpoint
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     const bool epoch = unit->unit.candidate.group == Group::epoch;
@@ -41,11 +40,11 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
   std::ranges::stable_sort(units, {}, [&](const LoadedUnit& unit) { return age.at(first(unit)); });
 }
 
-/// Gathers the rows of some runs. The first of them defines the epochs.
+/// Loads the units of some runs. The first run defines the numbers of epochs.
 class Loader {
  public:
-  /// `run` has the states of the units. The scores are values of `leader`, where that has logged
-  /// the metric.
+  /// `run`: the run whose checkpoints represent the units. `leader`: the run whose values are the
+  /// scores, if it has logged the metric.
   Loader(Connection& connection, std::int64_t run, std::int64_t leader,
          std::vector<std::int64_t> runs, bool goes_on)
       : connection_(connection),
@@ -74,7 +73,8 @@ class Loader {
   }
 
  private:
-  /// The first of the runs that has a saved checkpoint of this name, and its number there.
+  /// The first run that has a saved checkpoint of this name, and the checkpoint's number in that
+  /// run.
   struct Origin {
     std::int64_t run = 0, number = 0;
   };
@@ -105,8 +105,9 @@ class Loader {
         if (key.iteration > 0) represent(add(info, {key.main_loop, key.iteration - 1}), info);
         return;
       case CheckpointKind::loop_end:
-        // The locals at the beginning of a loop are of use together with the boundary before it.
-        // The first such checkpoint of a loop stays: it shows that the loop has attached locals.
+        // Attached locals at the beginning of a loop belong to the boundary before it. The first
+        // such checkpoint of each loop is never deleted, because it shows that the loop has
+        // attached locals.
         if (!key.loop.ends_with("@begin")) {
           add(info, {key.main_loop, key.iteration});
         } else if (!begun_.emplace(key.main_loop, key.loop).second && key.iteration > 0) {
@@ -115,7 +116,8 @@ class Loader {
     }
   }
 
-  /// The run that was asked for represents the unit, if it has it, and else the lowest rank.
+  /// Sets the checkpoint that represents the unit: that of `run_` if it has one, otherwise that of
+  /// the lowest rank.
   void represent(LoadedUnit& unit, const CheckpointInfo& info) const {
     if (!unit.state || member_ == run_) unit.state = info.id;
   }
@@ -130,7 +132,7 @@ class Loader {
 
   void add_saved(const CheckpointInfo& info) {
     const auto name = names_.find(info.key.loop);
-    if (name == names_.end()) return;  // its writer is about to enter it
+    if (name == names_.end()) return;  // its writer is about to add the row
     const auto& [run, number] = name->second;
     LoadedUnit& unit = saved_[name->first];
     unit.scored = run;
@@ -147,7 +149,8 @@ class Loader {
     unit.unit.taken_us = std::max(unit.unit.taken_us, info.created_us);
   }
 
-  /// Whether the iteration is not known to be complete. It may be known soon, or be forgotten.
+  /// True if the iteration is not known to be complete: it may be completed soon, or forgotten at a
+  /// resume.
   bool in_progress(const LoopPlace& place, const LoadedUnit& unit) const {
     if (!goes_on_) return false;
     return !unit.state || place.second >= loops_.at(place.first).iterations;
@@ -163,7 +166,8 @@ class Loader {
     keep_last_saved(runs_.size());
   }
 
-  /// The last saved one of each run that names any, among those that so many have.
+  /// Keeps the last saved checkpoint of each run, considering only those that this number of ranks
+  /// have.
   void keep_last_saved(std::size_t ranks) {
     std::map<std::int64_t, LoadedUnit*> last;  // by run
     for (auto& [name, unit] : saved_) {
@@ -176,7 +180,7 @@ class Loader {
 
   Connection& connection_;
   std::int64_t run_, leader_;
-  std::int64_t member_ = 0;  ///< being loaded
+  std::int64_t member_ = 0;  ///< the run being loaded
   std::vector<std::int64_t> runs_;
   bool goes_on_ = false;
   std::map<std::int64_t, Loop> loops_;
@@ -184,10 +188,11 @@ class Loader {
   std::vector<StoredRun> stored_;
   std::map<LoopPlace, LoadedUnit> epochs_;
   std::map<std::string, LoadedUnit> saved_;               ///< by name
-  std::set<std::pair<std::int64_t, std::string>> begun_;  ///< loops of `member_`
+  std::set<std::pair<std::int64_t, std::string>> begun_;  ///< main loop and nested loop of
+                                                          ///< `member_`
 };
 
-/// Values of one name.
+/// The values of one metric of a run.
 class Scores {
  public:
   Scores(Connection& connection, std::int64_t run, std::string_view metric)
@@ -197,7 +202,7 @@ class Scores {
     while (rows->step()) series_.push_back({rows->integer(0), rows->text(1)});
   }
 
-  /// The score of an epoch, or of values outside all of them (-1).
+  /// Returns the score of an epoch; -1: of the values outside all epochs.
   Score of_epoch(std::int64_t epoch) {
     for (const bool inside : {false, true}) {
       for (const Series& series : series_) {
@@ -211,7 +216,7 @@ class Scores {
     return std::nullopt;
   }
 
-  /// The score at exactly this place.
+  /// Returns the score at exactly this place.
   Score at_place(const Place& place) {
     for (const Series& series : series_) {
       if (series.path != place.path) continue;
@@ -226,7 +231,7 @@ class Scores {
     std::string path;
   };
 
-  /// The last of the values in a step.
+  /// Returns the last value in a step.
   Score at(std::int64_t series, std::int64_t epoch, std::int64_t step,
            const std::optional<std::string>& inner) {
     Score score;
@@ -251,7 +256,7 @@ class Scores {
   std::vector<Series> series_;
 };
 
-/// Where a saved checkpoint was taken, and the score it was given.
+/// Where a saved checkpoint was taken, and the score that it was saved with.
 struct SavedScore {
   Place place;
   bool given = false;
@@ -275,7 +280,7 @@ std::map<std::int64_t, SavedScore> saved_scores(Connection& connection, std::int
   return by_number;
 }
 
-/// Results of evaluators under one name.
+/// Results of evaluators with one name.
 class EvaluatedScores {
  public:
   EvaluatedScores(Connection& connection, std::int64_t run, std::string_view metric) {
@@ -306,7 +311,7 @@ class EvaluatedScores {
   std::map<std::string, double> by_name_;
 };
 
-/// The scores that a run logged and saved, and those that evaluators found.
+/// All scores of a run by one metric: logged, given when saving, and found by evaluators.
 class ScoresOfRun {
  public:
   ScoresOfRun(Connection& connection, std::int64_t run, std::string_view metric)

@@ -1,4 +1,4 @@
-// The checkpoints of a run as retention looks at them: epochs and saved ones, with their scores.
+// Loads the units of retention of a run: epochs and saved checkpoints, with their scores.
 #pragma once
 
 #include "database/sqlite.h"
@@ -12,43 +12,43 @@
 
 namespace flor::store {
 
-/// A unit, and the checkpoint that represents it.
+/// A unit, and the checkpoint that holds its state.
 struct LoadedUnit {
   RetainedUnit unit;
-  std::optional<std::int64_t> state = {};  ///< the boundary, or the saved checkpoint
-  /// The run whose values are the scores: rank 0's, where it has the unit. The number of a saved
-  /// checkpoint is its number there.
+  std::optional<std::int64_t> state = {};  ///< id of the boundary, or of the saved checkpoint
+  /// The run whose values score the unit: that of rank 0 if it has the unit. The unit's number is
+  /// then rank 0's.
   std::int64_t scored = 0;
 };
 
-/// A run, or the runs of all ranks of its group, rank 0 first: they keep and delete the same.
+/// A run, or the runs of all ranks of its group, rank 0 first; all keep and delete the same units.
 struct RunsTogether {
   std::vector<std::int64_t> runs;
-  bool complete = true;  ///< all ranks have begun
+  bool complete = true;  ///< true if all ranks have begun their runs
 };
 
 RunsTogether runs_together(Connection& connection, std::int64_t run);
 
-/// The stored checkpoints of a run, or of its group, in the order of their time, without scores.
-/// `state` is that of the run itself where it has one. While one of the runs may still be resumed,
-/// those of an incomplete iteration are left out, and checkpoints needed for that are marked as
-/// needed. Never among them: the state before a main loop, and checkpoints inside iterations.
+/// Returns the stored checkpoints of a run, or of its group, in order of time, without scores.
+/// `state` is the run's own checkpoint if it has one. While one of the runs may still be resumed,
+/// units of an incomplete iteration are left out, and units that resuming needs are marked as
+/// needed. The state before a main loop and checkpoints inside iterations are never included.
 std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run);
-/// The same of checkpoints that the run itself has stored, whatever the other ranks of its group
-/// have.
+/// Returns only units that the run itself has stored, whatever other ranks of its group have.
 std::vector<LoadedUnit> load_own_units(Connection& connection, std::int64_t run);
 
-/// The scores of the units by a metric. Of an epoch: the value logged for the epoch itself, else
-/// the last value inside it; of several nested loops, that of the one that logged it first the
-/// latest. Of a saved checkpoint: the score it was saved with, else the value logged at its place,
-/// else the score of its epoch. Numbers and booleans count, everything else is missing.
+/// Returns the scores of the units by a metric. For an epoch: the value logged for the epoch
+/// itself, otherwise the last value inside it; if several nested loops logged the metric, the loop
+/// counts whose first value came last. For a saved checkpoint: the score given when saving,
+/// otherwise the value logged at its place, otherwise the score of its epoch. Only numbers and
+/// booleans count.
 std::vector<Score> load_scores(Connection& connection, std::string_view metric,
                                std::span<const LoadedUnit> units);
 
-/// Throws NotFound or UsageError where no checkpoint can have a score of that name.
+/// Throws NotFound or UsageError if no checkpoint can have a score with this name.
 void check_metric(Connection& connection, std::int64_t run, const std::string& metric);
 
-/// Not finished in order: it may be running, or be resumed.
+/// True if the run has not finished, so that it may be running or be resumed.
 bool may_go_on(Connection& connection, std::int64_t run);
 
 }  // namespace flor::store

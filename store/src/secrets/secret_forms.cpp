@@ -1,4 +1,4 @@
-// The forms by which keys and tokens are recognized, whatever their names.
+// The forms by which keys and tokens are recognised without a name.
 #include <flor/store/secrets.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace flor::store {
 namespace {
 
-/// The bytes that the rest of a token consists of.
+/// The characters that a token may have after its prefix.
 enum class Alphabet { alnum, upper, hex, word, dashed, dotted, base64, path };
 
 bool belongs(Alphabet bytes, char c) {
@@ -40,7 +40,7 @@ bool belongs(Alphabet bytes, char c) {
 struct TokenForm {
   std::string_view prefix;
   Alphabet bytes;
-  std::size_t least, most;  ///< bytes after the prefix
+  std::size_t least, most;  ///< number of bytes after the prefix
   std::string_view kind;
 };
 
@@ -128,9 +128,9 @@ constexpr std::array kForms{
     TokenForm{"SharedAccessKey=", Alphabet::base64, 40, 128, "Azure key"},
 };
 
-/// Beginnings of private keys.
+/// How private keys begin.
 struct Opening {
-  std::string_view text, ends;  ///< `ends`: before the end of the line
+  std::string_view text, ends;  ///< `ends` must follow on the same line
   std::string_view kind;
 };
 constexpr std::array kOpenings{
@@ -141,7 +141,7 @@ constexpr std::array kOpenings{
     Opening{"SSH PRIVATE KEY FILE FORMAT 1.1", "", "private key"},
 };
 
-/// "-----BEGIN" in base64, as Kubernetes keeps keys.
+/// "-----BEGIN" in base64, the form in which Kubernetes stores keys.
 constexpr std::string_view kEncodedPem = "LS0tLS1CRUdJTi";
 constexpr std::string_view kJwt = "eyJ";
 constexpr std::string_view kTelegram = ":AA";
@@ -156,7 +156,7 @@ bool is_alnum_at(std::string_view text, std::size_t at) {
   return at < text.size() && belongs(Alphabet::alnum, text[at]);
 }
 
-/// Whether it is no example: those repeat a byte, or say so.
+/// True unless it looks like an example, which repeats a byte or has words that say so.
 bool looks_real(std::string_view body) {
   std::bitset<256> seen;
   std::size_t equal = 0;
@@ -186,7 +186,7 @@ std::optional<FoundSecret> token_at(std::string_view text, std::size_t at, bool 
   return std::nullopt;
 }
 
-/// Three parts in base64, of which the first two are JSON objects.
+/// Finds a JSON web token at `at`: three parts in base64, of which the first two are JSON objects.
 std::optional<FoundSecret> jwt_at(std::string_view text, std::size_t at) {
   if (!text.substr(at).starts_with(kJwt) || (at > 0 && is_alnum_at(text, at - 1))) {
     return std::nullopt;
@@ -204,7 +204,7 @@ std::optional<FoundSecret> jwt_at(std::string_view text, std::size_t at) {
   return FoundSecret{at, end - at, "JSON web token"};
 }
 
-/// A number, a colon and 35 bytes.
+/// Finds a Telegram token: a number, a colon and 35 bytes.
 std::optional<FoundSecret> telegram_at(std::string_view text, std::size_t colon) {
   if (!text.substr(colon).starts_with(kTelegram)) return std::nullopt;
   std::size_t at = colon;
@@ -216,7 +216,8 @@ std::optional<FoundSecret> telegram_at(std::string_view text, std::size_t colon)
   return FoundSecret{at, colon + 36 - at, "Telegram token"};
 }
 
-/// Key material stands on the lines after the opening: 40 bytes of base64 or hexadecimal in a row.
+/// True if the lines after the opening have key material: 40 bytes of base64 or hex digits in a
+/// row.
 bool has_material(std::string_view text) {
   std::size_t row = 0;
   for (const char c : text.substr(0, 2048)) {
@@ -276,7 +277,7 @@ unsigned two_bytes_at(std::string_view text, std::size_t at) {
          static_cast<unsigned char>(text[at + 1]);
 }
 
-/// The first two bytes of everything that is looked for.
+/// Returns the set of the first two bytes of all forms that are searched for.
 const std::bitset<65536>& beginnings() {
   static const std::bitset<65536> all = [] {
     std::bitset<65536> set;

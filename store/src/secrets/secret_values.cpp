@@ -13,9 +13,9 @@ std::size_t slashes_at(std::string_view text, std::size_t at) {
   return count;
 }
 
-/// The beginning of the end of a text that a quote opened before `at`, which had `level`
-/// backslashes itself: a text in a text in a text has one, three, seven of them. More of them are a
-/// quote within.
+/// Returns where the closing quote of a text begins, including the backslashes before it. The
+/// opening quote before `at` had `level` backslashes: nested texts have 1, 3, 7 of them. A quote
+/// with more backslashes belongs to an inner text.
 std::size_t closing_quote(std::string_view text, std::size_t at, char quote, std::size_t level) {
   while (at < text.size()) {
     const std::size_t slashes = slashes_at(text, at);
@@ -42,7 +42,7 @@ char closing_of(char opening) {
   }
 }
 
-/// Where the bracket at `at` is closed.
+/// Returns the position of the bracket that closes the one at `at`.
 std::size_t closing_bracket(std::string_view text, std::size_t at) {
   std::vector<char> open;
   while (at < text.size()) {

@@ -1,5 +1,5 @@
-// Where the value of a name ends in a text: a word of a shell, a string or a list of JSON, a part
-// of an address or of a connection string.
+// Finds where the value of a name ends in a text: in a shell word, a JSON string or list, a part of
+// a URL or of a connection string.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace flor::store {
 
-/// The quotes that are open at each place of a text.
+/// Tells which quote is open at each position of a text.
 class OpenQuotes {
  public:
   explicit OpenQuotes(std::string_view text);
-  /// '"', '\'' or, outside of quotes, 0.
+  /// Returns '"', '\'' or, outside of quotes, 0.
   char around(std::size_t at) const { return at < open_.size() ? open_[at] : '\0'; }
 
  private:
@@ -20,13 +20,15 @@ class OpenQuotes {
 };
 
 struct ValueRange {
-  std::size_t begin = 0, end = 0;  ///< without the quotes or brackets around it
-  std::size_t after = 0;           ///< the first byte that does not belong to it
+  std::size_t begin = 0, end = 0;  ///< without enclosing quotes or brackets
+  std::size_t after = 0;           ///< the first byte after the value and its closing quote or
+                                   ///< bracket
 };
 
-/// The value that begins at `begin`. It ends before one of `closing`, or before `around`, which is
-/// the quote that was open there; text in quotes or brackets or after a backslash belongs to it.
-/// Without the end of a quote or bracket it is the rest of the text.
+/// Returns the value that begins at `begin`. It ends before one of the characters `closing`, or
+/// before `around`, the quote that is open there. Text in quotes or brackets, or after a backslash,
+/// belongs to the value. If a closing quote or bracket is missing, the value is the rest of the
+/// text.
 ValueRange value_at(std::string_view text, std::size_t begin, std::string_view closing,
                     char around);
 

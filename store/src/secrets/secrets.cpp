@@ -28,9 +28,9 @@ bool stands_in(std::string_view word, const std::array<std::string_view, N>& wor
 // ---------------------------------------------------------------------------------------------
 // Names.
 
-/// The parts of a name, in small letters: "AWS_SECRET-key" has three, "apiKey" two.
+/// Returns the parts of a name in lower case: three for "AWS_SECRET-key", two for "apiKey".
 std::vector<std::string> parts_of(std::string_view name) {
-  if (name.starts_with("-D") && name.size() > 2) name.remove_prefix(2);  // as compilers have it
+  if (name.starts_with("-D") && name.size() > 2) name.remove_prefix(2);  // -DNAME=VALUE
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
@@ -63,24 +63,24 @@ ExtraNames& extra_names() {
   return names;
 }
 
-/// The values of these are always secrets.
+/// Names whose values are always secrets.
 constexpr std::array<std::string_view, 19> kAlways = {
     "password", "passwd",   "passphrase", "passcode",   "secret",    "secrets", "authorization",
     "cookie",   "cookies",  "apikey",     "apikeys",    "sessionid", "otp",     "mnemonic",
     "passwort", "kennwort", "contrasena", "wachtwoord", "motdepasse"};
-/// A "pat" of these is a personal access token; others are patterns.
+/// After these words "pat" means a personal access token; otherwise it means a pattern.
 constexpr std::array<std::string_view, 8> kHosts = {"gh",    "github", "gitlab",    "git",
                                                     "azure", "ado",    "bitbucket", "devops"};
 constexpr std::array<std::string_view, 15> kAlwaysEnding = {
     "sessionid",  "sessid",    "password", "passwords",   "passwd",
     "passphrase", "apikey",    "authkey",  "accesskey",   "secretkey",
     "privatekey", "authtoken", "apitoken", "accesstoken", "clientsecret"};
-/// A "pass" and a "pwd" of these are words to be let in by; others are passes over data.
+/// After these words "pass" and "pwd" mean passwords; otherwise "pass" means a pass over data.
 constexpr std::array<std::string_view, 22> kAccounts = {
     "db",   "database", "user",  "smtp", "imap",  "redis",   "mysql", "postgres",
     "pg",   "mongo",    "ftp",   "ssh",  "root",  "admin",   "login", "proxy",
     "http", "https",    "basic", "sudo", "vault", "rabbitmq"};
-/// A "key" of these opens something; others sort, or are looked up.
+/// After these words "key" means a secret; other keys are for sorting or lookup.
 constexpr std::array<std::string_view, 46> kLocks = {
     "api",      "access",    "private",      "secret",  "auth",    "encryption", "signing",
     "account",  "storage",   "master",       "service", "ssh",     "deploy",     "wandb",
@@ -89,7 +89,7 @@ constexpr std::array<std::string_view, 46> kLocks = {
     "gcp",      "google",    "neptune",      "comet",   "mlflow",  "clearml",    "kaggle",
     "sendgrid", "stripe",    "gemini",       "groq",    "mistral", "cohere",     "host",
     "tls",      "ssl",       "subscription", "app"};
-/// Tokens of texts, which models are trained on.
+/// After these words "token" means a token of a text, as language models use them.
 constexpr std::array<std::string_view, 62> kTextTokens = {
     "eos",      "bos",         "pad",      "unk",     "mask",      "sep",     "cls",
     "special",  "stop",        "start",    "end",     "begin",     "image",   "audio",
@@ -100,7 +100,7 @@ constexpr std::array<std::string_view, 62> kTextTokens = {
     "oov",      "placeholder", "newline",  "space",   "separator", "padding", "unknown",
     "masked",   "trigger",     "target",   "source",  "input",     "output",  "control",
     "instance", "initializer", "modifier", "concept", "by",        "visual"};
-/// Options with these beginnings say how a secret is obtained.
+/// Options that begin with these words say how a secret is obtained, and have no secret value.
 constexpr std::array<std::string_view, 13> kNoValue = {
     "no",      "use",    "with", "without", "ask",     "has", "show",
     "require", "enable", "skip", "prompt",  "disable", "read"};
@@ -112,7 +112,7 @@ bool reads_as_number(std::string_view text) {
   return digits && text.size() < 9;
 }
 
-/// Longer values are not looked at as a whole, so that a text takes time for its length alone.
+/// Longer values are not examined, so that the time depends only on the length of the text.
 constexpr std::size_t kLongestLook = 4096;
 
 bool begins_as_path(std::string_view text) {
@@ -122,7 +122,7 @@ bool begins_as_path(std::string_view text) {
          std::ranges::any_of(kPlaces, [&](auto place) { return text.starts_with(place); });
 }
 
-/// "[MASK]", "[unused1]": a token of texts.
+/// True for "[MASK]" and "[unused1]": tokens of texts.
 bool is_text_token(std::string_view text) {
   return std::ranges::all_of(text.substr(1, text.size() - 2),
                              [](char c) {
@@ -132,7 +132,7 @@ bool is_text_token(std::string_view text) {
          text.size() < 20;
 }
 
-/// Values where a word like "token" names something else than a secret.
+/// True for values with which a word such as "token" does not name a secret.
 bool is_ordinary(std::string_view value) {
   if (value.size() > kLongestLook) return false;
   std::string text(value);
@@ -148,11 +148,11 @@ bool is_ordinary(std::string_view value) {
          std::ranges::any_of(kFiles, [&](auto ending) { return text.ends_with(ending); });
 }
 
-/// Classifies the last part of a name by the one before it.
+/// What the last part of a name means, given the part before it.
 enum class NameSays {
   nothing,
-  mostly,    ///< unless the value is an ordinary one
-  no_place,  ///< unless the value is a place in the file system: "Pwd=x" and "PWD=/home/ada"
+  mostly,    ///< a secret unless the value is ordinary (`is_ordinary`)
+  no_place,  ///< a secret unless the value is a path: "Pwd=x", but not "PWD=/home/ada"
   always,
 };
 NameSays what_says(const std::vector<std::string>& parts) {
@@ -197,7 +197,7 @@ bool is_name_byte(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-/// Tells the value of an option from the next option.
+/// Distinguishes an option's value from the next option.
 bool may_be_value(std::string_view option, std::string_view word) {
   if (word.size() < 2 || word[0] != '-') return true;
   if (word[1] == '-') {
@@ -218,7 +218,7 @@ struct UserInfo {
   std::size_t colon = std::string_view::npos, at = std::string_view::npos;
 };
 
-/// "db.example.org", "db.example.org:5432/x"
+/// True for "db.example.org" and "db.example.org:5432/x".
 bool begins_with_domain(std::string_view text) {
   const std::string_view host = text.substr(0, text.find_first_of(":/?#"));
   const std::size_t dot = host.rfind('.');
@@ -226,8 +226,8 @@ bool begins_with_domain(std::string_view text) {
          std::ranges::all_of(host.substr(dot + 1), is_letter);
 }
 
-/// The colon and the '@' of "user:password@host/path"; a password may contain characters that end
-/// other parts. After a scheme of the web the text is "host:port/path@more" where it can be.
+/// Finds the colon and the '@' in "user:password@host/path". A password may contain characters that
+/// otherwise end the host. With a web scheme the text is read as "host:port/path@more" if possible.
 UserInfo user_info(std::string_view scheme, std::string_view rest) {
   UserInfo found{.colon = rest.find(':'),
                  .at = rest.substr(0, rest.find_first_of("/?#")).rfind('@')};
@@ -248,7 +248,7 @@ UserInfo user_info(std::string_view scheme, std::string_view rest) {
   return found;
 }
 
-/// "--proxy", "db_url": their values may be "user:password@host".
+/// True for names like "--proxy" and "db_url", whose values may be "user:password@host".
 bool names_address(std::string_view name) {
   constexpr std::array<std::string_view, 14> kAddresses = {
       "proxy", "proxies", "url",      "uri",      "dsn",        "server",   "broker",
@@ -257,21 +257,21 @@ bool names_address(std::string_view name) {
   return !parts.empty() && stands_in(parts.back(), kAddresses);
 }
 
-/// "-u" and "--user" as curl and many others have them, with "user:password".
+/// True for "-u", "--user" and the like, whose value is "user:password" in curl and other programs.
 bool names_user(std::string_view option) {
   constexpr std::array<std::string_view, 6> kUsers = {"-u",        "--user",       "--login",
                                                       "--userpwd", "--proxy-user", "--basic-auth"};
   return stands_in(option, kUsers);
 }
 
-/// Its value may be masked; others need not be looked for.
+/// True if a value with this name may be masked, so that only such names need to be searched for.
 bool may_name_secret(std::string_view name) {
   constexpr std::string_view kNoOrdinaryValue = "x1y2z3x4y5";
   return is_secret(name, kNoOrdinaryValue) || names_address(name) || names_user(name) ||
          name == "sig" || name == "key";
 }
 
-/// Not "1000:1000", the numbers of a user and a group.
+/// Finds the password in "user:password". Not in "1000:1000", the ids of a user and a group.
 std::optional<FoundPart> password_of_user(std::string_view value) {
   const std::size_t colon = value.find(':');
   if (colon == value.npos || colon == 0 || colon + 1 >= value.size()) return std::nullopt;
@@ -284,14 +284,14 @@ std::optional<FoundPart> password_of_user(std::string_view value) {
   return FoundPart{colon + 1, value.size()};
 }
 
-/// The password in the value of such a name.
+/// Finds the password in the value of a name that holds a user or an address.
 std::optional<FoundPart> password_in(std::string_view name, std::string_view value) {
   if (names_user(name)) return password_of_user(value);
   if (!names_address(name)) return std::nullopt;
   if (value.find("://") != value.npos) return std::nullopt;
   const std::size_t colon = value.find(':'), at = value.rfind('@');
   if (at == value.npos || colon == value.npos || colon + 1 >= at) return std::nullopt;
-  if (value.substr(at + 1).starts_with("sha256:")) return std::nullopt;  // the digest of an image
+  if (value.substr(at + 1).starts_with("sha256:")) return std::nullopt;  // an image's digest
   if (value.substr(0, colon).find_first_of("/ \t\"'{}=;&,") != value.npos) return std::nullopt;
   const std::string_view port = value.substr(colon + 1, value.find('/', colon) - colon - 1);
   const bool is_port = port.size() <= 5 && std::ranges::all_of(port, is_digit);
@@ -299,10 +299,10 @@ std::optional<FoundPart> password_in(std::string_view name, std::string_view val
   return FoundPart{colon + 1, at};
 }
 
-/// Finds the parts of one text that must be masked. Parts come in their order and do not overlap.
+/// Finds the parts of a text that must be masked, in order and without overlaps.
 class SecretFinder {
  public:
-  /// `whole`: the text is one word of a command line, so that a value at its end has no other end.
+  /// `whole`: the text is one word of a command line, so that a value may extend to its end.
   SecretFinder(std::string_view text, bool whole) : text_(text), whole_(whole) {}
 
   std::vector<FoundPart> run() {
@@ -334,7 +334,7 @@ class SecretFinder {
   }
 
   void names() {
-    // Where values of the form NAME=VALUE reach to the end of the word.
+    // True where a value of the form NAME=VALUE extends to the end of the word.
     bool first = whole_;
     for (std::size_t at = 0; at < text_.size();) {
       if (!is_name_byte(text_[at])) {
@@ -353,7 +353,7 @@ class SecretFinder {
     }
   }
 
-  /// The value of a secret that the name, which ends before `at`, has.
+  /// Returns the secret value of the name that ends before `at`; nullopt if there is none.
   std::optional<FoundPart> value_after(std::string_view name, std::size_t at, bool to_the_end) {
     const bool option = name.starts_with('-');
     const std::size_t slashes = std::min(text_.find_first_not_of('\\', at), text_.size()) - at;
@@ -383,7 +383,7 @@ class SecretFinder {
 
   std::optional<FoundPart> part(std::string_view name, std::size_t begin, const ValueRange& found) {
     if (found.begin >= found.end || text_.substr(begin, 2) == "//") return std::nullopt;
-    // The brackets around it show its kind: "[MASK]", not a list of secrets.
+    // The brackets are kept, as they show whether it is a list of secrets or a token like "[MASK]".
     const bool is_list = found.begin > begin && closes_list(found.end);
     const std::size_t from = is_list ? begin : found.begin, to = is_list ? found.after : found.end;
     const bool secret = is_secret(name, text_.substr(from, to - from)) ||
@@ -397,23 +397,23 @@ class SecretFinder {
 
   bool closes_list(std::size_t at) const { return is(at, ']') || is(at, '}') || is(at, ')'); }
 
-  /// "?sv=2022-11-02&sig=...", the signature of a shared access to Azure's storage, and
-  /// "?key=..." with a long value.
+  /// True for "?sv=2022-11-02&sig=..." (the signature of a shared access to Azure's storage) and
+  /// for "?key=..." with a long value.
   bool is_key_of_query(std::string_view name, std::size_t value, std::size_t size) const {
-    constexpr std::size_t kKey = 16;  // shorter ones are looked up with
+    constexpr std::size_t kKey = 16;  // shorter keys are for lookup
     if ((name != "sig" && (name != "key" || size < kKey)) || value < 5) return false;
     const char before = text_[value - 5];
     return before == '?' || before == '&';
   }
 
-  /// The text in which a value is looked for: the value of an address has no other end than a
-  /// blank.
+  /// Returns the text in which a value is searched. The value of an address ends only at a space,
+  /// so its length is limited.
   std::string_view looked_at(std::string_view name, std::size_t begin) const {
     constexpr std::size_t kLongestAddress = 512;
     return names_address(name) ? text_.substr(0, begin + kLongestAddress) : text_;
   }
 
-  /// "[0]" and "]" after a name: of a list, of a form.
+  /// Skips "[0]" or "]" after a name, as in lists and forms.
   std::size_t after_index(std::size_t at) const {
     if (is(at, ']')) return at + 1;
     constexpr std::size_t kLongest = 12;
@@ -426,7 +426,8 @@ class SecretFinder {
     return text_.substr(at, std::min(text_.find_first_of(" \t\r\n", at), text_.size()) - at);
   }
 
-  /// The end of a value depends on the byte before its name, at `at`.
+  /// Returns the characters that end a value. They depend on the character before the name, at
+  /// `at`.
   std::string_view ends_of_value(std::size_t at, bool option, bool quoted) const {
     constexpr std::string_view kShell = " \t\r\n;&|", kJson = " \t\r\n,;}])",
                                kQuery = " \t\r\n&#<>";
@@ -451,7 +452,8 @@ class SecretFinder {
     return joined_name.ends_with("authorization") || joined_name.ends_with("cookie");
   }
 
-  /// "scheme://user:password@host", "proxy=user:password@host", and "Bearer x" without a name.
+  /// Finds passwords in "scheme://user:password@host" and "proxy=user:password@host", and the token
+  /// in "Bearer x", which has no name.
   void addresses() {
     for (std::size_t at = text_.find("://"); at != text_.npos; at = text_.find("://", at + 3)) {
       std::size_t begin = at;
@@ -469,7 +471,7 @@ class SecretFinder {
     const std::string_view rest = text_.substr(begin, end - begin);
     const auto [colon, host] = user_info(scheme, rest);
     if (host == rest.npos || host == 0) return;
-    constexpr std::size_t kToken = 16;  // a user of this length is none
+    constexpr std::size_t kToken = 16;  // a longer name is a token, not a user
     const bool is_redis = scheme == "redis" || scheme == "rediss";
     if (colon < host) {
       if (colon + 1 < host) parts_.push_back({begin + colon + 1, begin + host});
@@ -507,8 +509,8 @@ std::string with_masks(std::string_view text, const std::vector<FoundPart>& part
   return out += text.substr(at);
 }
 
-/// Repeated until nothing more is found: a mask may separate a name from text that seemed part of
-/// it.
+/// Masks repeatedly until nothing more is found, because a mask may separate a name from text that
+/// seemed to belong to it.
 std::string with_all_masks(std::string_view text, bool whole) {
   constexpr int kRounds = 8;
   std::string out(text);
@@ -524,21 +526,21 @@ std::string with_all_masks(std::string_view text, bool whole) {
 
 std::string masked_word(std::string_view word) { return with_all_masks(word, true); }
 
-/// "--api-keys", whose values are the next words.
+/// True for options such as "--api-keys", whose values are the following words.
 bool takes_values(std::string_view word) {
   const std::vector<std::string> parts = parts_of(word);
   return !parts.empty() && parts.back().ends_with('s') && !parts.back().ends_with("pass") &&
          may_name_secret(word) && !names_address(word);
 }
 
-/// "--password" and "-password", whose value is the next word.
+/// True for "--password" and "-password", whose value is the following word.
 bool takes_value(std::string_view word) {
   if (!word.starts_with('-') || !std::ranges::all_of(word, is_name_byte)) return false;
   const std::vector<std::string> parts = parts_of(word);
   return !parts.empty() && !stands_in(parts.front(), kNoValue);
 }
 
-/// The name in a word "NAME=value"; empty if there is none.
+/// Returns the name in a word "NAME=value"; empty if there is none.
 std::string_view name_in(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == word.npos || equals == 0) return {};
@@ -596,7 +598,7 @@ std::string secret_variable(std::string_view name) {
 }
 
 RecordedCommand::RecordedCommand(const std::vector<std::string>& words) {
-  std::string option;  // whose value comes next
+  std::string option;  // option whose value is the next word
   for (const std::string& word : words) {
     const bool follows = !option.empty() && may_be_value(option, word);
     words_.push_back(follows ? masked_value(option, word) : masked_word(word));

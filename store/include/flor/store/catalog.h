@@ -1,6 +1,6 @@
-// The catalog: every fact about runs that is not bulk data, in one SQLite database per FLOR_HOME:
-// the index of journals and packs.
-// This is the only SQL of the project.
+// The catalog: a SQLite database in each FLOR_HOME that indexes its journals and packs. It holds
+// every fact about runs except bulk data such as checkpoint contents. Only the library behind this
+// header contains SQL.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -20,17 +20,18 @@
 
 namespace flor::store {
 
-struct Database;  // private: a connection
+struct Database;  // private: the connection to the database
 
-/// How a run ended, as the catalog knows it; `running` and `interrupted` are distinguished by the
-/// run's lock, never by a column.
+/// How a run ended, as the catalog knows it. Both `running` and `interrupted` runs have no recorded
+/// end: a run is `running` exactly while a process holds its lock (RunLock).
 enum class RunState { running, finished, failed, interrupted };
 std::string_view to_string(RunState state);
 
-/// The place of a run among those of one program that runs as several processes at once, its ranks.
-/// Each rank records a run of its own; together they are a group.
+/// One rank of a program that trains as several processes at once. Each rank records a run of its
+/// own, and these runs form a group.
 struct RankPlace {
-  /// The group: the id of rank 0's run. 0 in `Catalog::add_run`: rank 0 of a new group.
+  /// Identifies the group: the id of rank 0's run. Pass 0 to `Catalog::add_run` to begin a new
+  /// group with this run as rank 0.
   std::int64_t group = 0;
   std::int64_t rank = 0, world = 1;  ///< 0 <= rank < world
   bool operator==(const RankPlace&) const = default;
@@ -38,7 +39,7 @@ struct RankPlace {
 
 /// The facts of a run that are known when it starts. Times are Unix time in microseconds.
 struct NewRun {
-  std::string experiment;  ///< NAME of --flor NAME
+  std::string experiment;  ///< given as --flor NAME
   std::int64_t started_us = 0;
   std::string commit;                ///< 40 hex digits, empty with --flor_no_git
   std::string repository;            ///< root of the work tree, or the working directory
@@ -46,30 +47,35 @@ struct NewRun {
   std::string program;               ///< executable, absolute
   std::string program_digest;        ///< hex digest of the executable's content
   RecordedCommand command;           ///< argv
-  std::map<std::string, std::string> environment;  ///< of relevance: threads, versions, host
-  std::optional<RankPlace> rank = {};              ///< of a program that ran as several processes
-  std::string key;                                 ///< of `new_run_key`; empty: `add_run` makes one
+  std::map<std::string, std::string> environment;  ///< what may affect results: threads, versions,
+                                                   ///< host
+  std::optional<RankPlace> rank = {};              ///< set if the program ran as several processes
+  std::string key;                                 ///< made by `new_run_key`; if empty, `add_run`
+                                                   ///< makes one
 };
 
-/// 16 hex digits, by which people and lock files name a run.
+/// Returns 16 random hex digits. People, journals and lock files name a run by this key.
 std::string new_run_key();
 
-/// How the program of a run was built, as the program itself says (flor_instrument of CMake).
+/// How the program of a run was built, as reported by the program (CMake's flor_instrument adds
+/// this).
 struct RunBuild {
   std::string recipe;  ///< JSON, see docs/internals/format.md
-  std::string remark;  ///< why the program is not of the recorded sources; empty if it is
+  std::string remark;  ///< why the program does not match the recorded sources; empty if it does
 };
 
-/// The source of a run, as stated by the store that receives it, never by the data that arrives. On
-/// disk: append only.
+/// Where a run came from, as determined by the store that receives it. What the received data
+/// claims about its origin is ignored. The values are on disk: append only.
 struct RunOrigin {
   enum class Kind : std::uint8_t { recorded = 0, fetched = 1, imported = 2 };
   Kind kind = Kind::recorded;
-  std::string from;           ///< URL of the object store, or the imported file
-  std::int64_t since_us = 0;  ///< when it came; 0 if it was recorded here
-  /// Its program ran under the eyes of this home's user.
+  std::string from;           ///< URL of the object store, or path of the imported file; empty if
+                              ///< recorded here
+  std::int64_t since_us = 0;  ///< Unix time in microseconds when it arrived; 0 if it was recorded
+                              ///< here
+  /// True if the run was recorded in this home.
   bool recorded_here() const { return kind == Kind::recorded; }
-  /// Another machine may have written the record of the run.
+  /// True if another machine may have written the record of the run.
   bool from_elsewhere() const { return kind == Kind::fetched; }
   bool operator==(const RunOrigin&) const = default;
 };
@@ -77,205 +83,220 @@ std::string_view to_string(RunOrigin::Kind kind);
 
 struct Run {
   std::int64_t id = 0;  ///< rowid
-  std::string key;      ///< 16 hex digits; people use a prefix
+  std::string key;      ///< 16 hex digits; users may type a prefix
   NewRun start;
   RunOrigin origin;
   RunState state = RunState::running;
   std::optional<std::int64_t> finished_us;
-  std::string message;             ///< why it failed
-  std::string degraded;            ///< checkpoints and values not stored (print_gaps); empty if
-                                   ///< none
-  std::int64_t epochs = 0;         ///< complete main-loop iterations, all main loops together
-  std::int64_t checkpoints = 0;    ///< stored ones
-  std::uint64_t raw_bytes = 0;     ///< of all checkpoints
+  std::string message;             ///< why it failed or was interrupted
+  std::string degraded;            ///< which checkpoints and values could not be stored, in words
+                                   ///< (print_gaps); empty if all were
+  std::int64_t epochs = 0;         ///< completed iterations of all main loops
+  std::int64_t checkpoints = 0;    ///< number of stored checkpoints
+  std::uint64_t raw_bytes = 0;     ///< length of all its checkpoints before encoding
   std::uint64_t stored_bytes = 0;  ///< added to the packs by this run
-  std::vector<std::string> tags = {};  ///< given by users, sorted; of a group those of rank 0
-  std::string note = {};               ///< likewise
-  /// The recorded fact that cannot be read, and is empty here: "its command cannot be read (x)".
-  /// Such a run is not executed. Empty if all can.
+  std::vector<std::string> tags = {};  ///< given by users, sorted; a run of a group has the tags of
+                                       ///< rank 0's run
+  std::string note = {};               ///< given by users; a run of a group has the note of rank
+                                       ///< 0's run
+  /// Says which recorded fact cannot be read, as "its command cannot be read (x)"; that field is
+  /// empty here, and the run is not executed again. Empty if every fact can be read.
   std::string unreadable = {};
 };
 
 /// How much of each run `Catalog::runs` returns.
 enum class RunDetail {
   all,
-  /// The fields that a listing shows: `repository`, `program`, `program_digest`, `command` and
-  /// `environment` stay empty, as copying them is most of what a long listing would cost.
+  /// All but `repository`, `program`, `program_digest`, `command` and `environment`, which stay
+  /// empty: copying them is most of the cost of a long listing.
   summary,
 };
 
-/// Which runs of a group `Catalog::runs` returns. Runs without a group are always among them.
+/// Which runs of a group `Catalog::runs` returns. Runs without a group are always returned.
 enum class RunRanks {
   all,
-  first,  ///< one of a group: rank 0's, or the lowest that is left
+  first,  ///< one run of each group: that of rank 0, or of the lowest rank that still exists
 };
 
-/// Whether runs are meant that users have removed and garbage collection has not dropped yet.
+/// Selects runs by whether a user has removed them. A removed run remains until garbage collection.
 enum class RunPresence {
-  there,    ///< those that were not removed
-  removed,  ///< only the others
+  there,    ///< runs that were not removed
+  removed,  ///< only removed runs
 };
 
 /// Which runs `Catalog::each_run` reads, newest first, and how much of each.
 struct RunListing {
-  std::string_view experiment = {};  ///< empty: of all
+  std::string_view experiment = {};  ///< empty: runs of all experiments
   std::size_t limit = SIZE_MAX;
   RunDetail detail = RunDetail::all;
   RunRanks ranks = RunRanks::all;
-  /// Only those of these ids, which are in falling order.
+  /// Read only runs with these ids, which must be in descending order.
   std::optional<std::span<const std::int64_t>> among = {};
   RunPresence presence = RunPresence::there;
 };
 
-/// The values are on disk: append only.
+/// The type of a logged value. The numbers are on disk: append only.
 enum class ValueType : std::uint8_t {
   boolean = 0,
   integer = 1,
   real = 2,
   text = 3,
   json = 4,
-  tensor = 5,     ///< value: reference of an object (CheckpointWriter::write_object)
-  histogram = 6,  ///< value: JSON {"edges": [...], "counts": [...], ...}
-  image = 7,      ///< value: reference of an object, u8 [height, width, channels]
-  table = 8,      ///< value: JSON {"columns": [...], "rows": [[...]], ...}
+  tensor = 5,     ///< the value is the reference of an object (CheckpointWriter::write_object)
+  histogram = 6,  ///< the value is JSON {"edges": [...], "counts": [...], ...}
+  image = 7,      ///< the value is the reference of an object, u8 [height, width, channels]
+  table = 8,      ///< the value is JSON {"columns": [...], "rows": [[...]], ...}
 };
 std::string_view to_string(ValueType type);
 
 using Scalar = std::variant<std::int64_t, double, std::string>;
 
-/// Where a value was logged. Outside every loop `path` is empty and the indices are -1.
+/// The position in the loops where a value was logged. Outside all loops `path` is empty and
+/// `epoch` and `step` are -1.
 struct Place {
-  std::string path;  ///< "epoch/train"; "epoch/train~2" for a second execution in an iteration
+  std::string path;  ///< names of the loops, "epoch/train"; "epoch/train~2" if "train" runs a
+                     ///< second time in one epoch
   std::int64_t epoch = -1;  ///< iteration of the main loops, counted over all of them, 0-based
-  std::int64_t step = -1;   ///< index in the nested loop
-  std::string inner;        ///< indices of deeper loops, "4" or "4,0"; empty if there is none
+  std::int64_t step = -1;   ///< iteration of the nested loop, 0-based
+  std::string inner;        ///< iterations of deeper loops, "4" or "4,0"; empty if there are none
   bool operator==(const Place&) const = default;
 };
 
-/// How far a value can be trusted; the smaller, the better. On disk: append only.
+/// How far a value can be trusted; smaller is better. The numbers are on disk: append only.
 enum class ValueVerdict : std::uint8_t {
   recorded = 0,
-  verified = 1,    ///< an execution found it, or the same
-  proven = 2,      ///< the sources show that only registered state was read
-  unverified = 3,  ///< neither
-  doubtful = 4,    ///< of a replay that differs, or of a program that computes something else
+  verified = 1,    ///< an execution that skipped no loop produced it, or an equal value
+  proven = 2,      ///< analysis of the sources shows that it depends on registered state alone
+  unverified = 3,  ///< found by a replay; neither verified nor proven
+  doubtful = 4,    ///< from a replay that differs from the record, or from a program that computes
+                   ///< something else
 };
 std::string_view to_string(ValueVerdict verdict);
 
-/// A logged value. (run, name, place, ordinal) identifies it: `ordinal` counts the values of this
-/// name at exactly this place.
+/// A logged value, identified by (run, name, place, ordinal). `ordinal` counts the values with this
+/// name at the same place, from 0.
 struct Value {
   std::string name;
   Place place;
   std::int64_t ordinal = 0;
   ValueType type = ValueType::real;
   Scalar value;             ///< boolean, integer: int64; real: double; others: string
-  std::int64_t replay = 0;  ///< 0: logged by the recorded run; else the replay that found it
-  /// The job whose evaluator found it in the checkpoint of this place; 0: it was logged.
+  std::int64_t replay = 0;  ///< 0: logged by the recorded run; else the id of the replay that found
+                            ///< it
+  /// The job (an evaluation of the checkpoint at this place) that produced the value; 0: logged.
   std::int64_t job = 0;
-  ValueVerdict verdict = ValueVerdict::recorded;  ///< when it is read; not of a job's
+  ValueVerdict verdict = ValueVerdict::recorded;  ///< set when the value is read; unused for values
+                                                  ///< of a job
 };
 
 struct Argument {
   std::string name;
-  std::string type;   ///< "int", "real", "bool", "text"; "secret": the value is masked
-  std::string value;  ///< as text that parses back to the same value
+  std::string type;   ///< "int", "real", "bool", "text", or "secret" if the value must be masked
+  std::string value;  ///< text that parses back to the same value
 
   bool is_secret() const { return type == "secret"; }
-  /// As it enters the record: the value of a secret masked.
+  /// Returns the argument as it is recorded: a secret has its value masked.
   Argument recorded() const;
 };
 
 /// One execution of a nested loop.
 struct LoopExecution {
   std::int64_t main_loop = 0;
-  std::int64_t iteration = 0;   ///< within the main loop
-  std::string loop;             ///< as in CheckpointKey
-  std::int64_t iterations = 0;  ///< begun
+  std::int64_t iteration = 0;   ///< index within the main loop
+  std::string loop;             ///< name, in the form of CheckpointKey::loop
+  std::int64_t iterations = 0;  ///< number of iterations that began
   bool broke = false;           ///< left by break or return, not by exhaustion
   double seconds = 0;
 };
 
-/// A main loop as far as it got.
+/// A main loop, as far as it was executed.
 struct MainLoop {
   std::int64_t ordinal = 0;
   std::string name;
-  std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
-  std::int64_t iterations = 0;   ///< complete ones
-  bool ended = false;            ///< the loop was left; else the run stopped inside it
+  std::int64_t first_epoch = 0;  ///< completed iterations of all main loops before this one
+  std::int64_t iterations = 0;   ///< number of completed iterations
+  bool ended = false;            ///< true if the loop was left, false if the run stopped inside it
   bool broke = false;
 };
 
-/// A complete main-loop iteration.
+/// A completed iteration of a main loop.
 struct Iteration {
   std::int64_t main_loop = 0;
   std::int64_t iteration = 0;
-  double seconds = 0;         ///< wall time of the body, checkpointing included
-  double record_seconds = 0;  ///< of these, spent by Flor in the training thread
+  double seconds = 0;         ///< wall time of the loop body, including checkpointing
+  double record_seconds = 0;  ///< part of `seconds` that Flor used on the training thread
 };
 
-/// Why the checkpoints of an iteration are stored, or not. The values are on disk: append only.
+/// Why the checkpoints of an iteration were stored or skipped. The numbers are on disk: append
+/// only.
 enum class StorageReason : std::uint8_t {
-  worthwhile = 1,   ///< stored: the budget allows it, and replays gain by it
+  worthwhile = 1,   ///< stored: the recording budget allows it, and replays become faster
   last = 2,         ///< stored: the last iteration of its loop
-  end = 3,          ///< it turned out to be the last: only its boundary is stored
+  end = 3,          ///< only the boundary after it is stored: the loop ended unexpectedly after
+                    ///< this iteration
   every = 4,        ///< stored: --flor_every N
-  forced = 5,       ///< stored: asked for while the program ran
-  budget = 6,       ///< not stored: recording has cost as much as it may, or would then
-  gain = 7,         ///< not stored: it would cost more than replays gain
-  spread = 8,       ///< not stored: the budget goes further when it is spread
-  late = 9,         ///< not stored: an earlier one was still being written
-  unmeasured = 10,  ///< not stored: the cost was not known yet
+  forced = 5,       ///< stored: requested while the program ran
+  budget = 6,       ///< not stored: recording has used up its share of time, or would by storing it
+  gain = 7,         ///< not stored: storing costs more time than replays would save
+  spread = 8,       ///< not stored: storing fewer, evenly spread iterations uses the budget better
+  late = 9,         ///< not stored: an earlier checkpoint was still being written
+  unmeasured = 10,  ///< not stored: the cost of storing had not been measured yet
   not_every = 11,   ///< not stored: --flor_every N
-  degraded = 12,    ///< not stored: no checkpoint could be written then
+  degraded = 12,    ///< not stored: checkpoints could not be written at that time (see Gap)
   measured = 13,    ///< stored: the first of a resumed run, to measure the cost
   ranks = 14,       ///< not stored: another rank of the group decided so first
 };
 bool is_stored(StorageReason reason);
 
-/// Consecutive iterations of a main loop with one reason.
+/// Consecutive iterations of a main loop that have the same StorageReason.
 struct StorageDecision {
   std::int64_t main_loop = 0;
   std::int64_t first = 0, last = 0;  ///< iterations, both included
   StorageReason reason = StorageReason::worthwhile;
-  double cost = 0;  ///< seconds of recording up to the last of them, without forced ones
-  double computed = 0;  ///< seconds of computing until then
+  /// Seconds that recording had cost by the end of `last`, without forced checkpoints.
+  double cost = 0;
+  double computed = 0;  ///< seconds that the program had computed by then
 };
 
-/// Consecutive epochs of which checkpoints or values could not be stored.
+/// Consecutive epochs whose checkpoints or values could not be stored.
 struct Gap {
-  std::int64_t first = 0, last = 0;  ///< epochs, both included; -1: outside of the main loops
-  bool values = false;               ///< values are missing, too; else only checkpoints are
-  RecordedText why = {};             ///< the error that began it
+  std::int64_t first = 0, last = 0;  ///< epochs, both included; -1: outside the main loops
+  bool values = false;               ///< true if values are missing as well as checkpoints
+  RecordedText why = {};             ///< the first error
   bool operator==(const Gap&) const = default;
 };
-/// "epochs 17..19 not stored", "epoch 3 not stored; values of epochs 5..6 lost"; empty for none.
+/// Describes gaps: "epochs 17..19 not stored", "epoch 3 not stored; values of epochs 5..6 lost".
+/// Returns an empty string if there are none.
 std::string print_gaps(std::span<const Gap> gaps);
 
-/// The cost of recording a run, in seconds, and the quantities that decide about its checkpoints.
+/// What recording a run cost, in seconds, and the quantities that determine which iterations are
+/// stored.
 struct Recording {
-  std::int64_t every = 0;      ///< --flor_every N; 0: adaptive
-  double epsilon = 0;          ///< share of the computing time that recording may take
-  double materialization = 0;  ///< M: time that storing an iteration takes from the training
-  double computation = 0;      ///< C: of an iteration, without Flor
-  double restore_factor = 0;   ///< c: restoring takes c * M
-  double cost = 0;             ///< of recording that the budget covers
-  double computed = 0;         ///< in all main loops, without Flor
-  double forced = 0;           ///< of checkpoints that are stored in any case: first, last,
+  std::int64_t every = 0;      ///< --flor_every N; 0: decided by cost
+  double epsilon = 0;          ///< the budget: recording may take this share of the computing time
+  double materialization = 0;  ///< M: seconds of training time that storing one iteration takes
+  double computation = 0;      ///< C: seconds that one iteration computes, without Flor's own work
+  double restore_factor = 0;   ///< c: restoring an iteration takes c * M seconds
+  double cost = 0;             ///< spent by recording on checkpoints that count against the budget
+  double computed = 0;         ///< spent in all main loops, without Flor's own work
+  double forced = 0;           ///< spent on checkpoints outside the budget: first, last,
                                ///< --flor_every
-  double startup = 0;          ///< before the program's first statement after flor::init
-  std::int64_t iterations = 0, stored = 0;  ///< main-loop iterations, and those with checkpoints
-  // How often the writer was late, and how it was hurried.
-  std::int64_t waits = 0;                       ///< the training thread had to wait for it
-  std::int64_t hurried = 0, fast = 0, raw = 0;  ///< priority, a cheaper codec, no codec
+  double startup = 0;          ///< spent by flor::init
+  std::int64_t iterations = 0, stored = 0;  ///< main-loop iterations, and how many of them have
+                                            ///< checkpoints
+  // How often the writing thread fell behind, and what was done about it.
+  std::int64_t waits = 0;                       ///< times the training thread waited for it
+  std::int64_t hurried = 0, fast = 0, raw = 0;  ///< times it was hurried by priority, by a cheaper
+                                                ///< codec, by no codec
 };
 
-/// The progress of a run since it was last written down.
+/// What a run has done since the last such report was stored.
 struct Progress {
   std::vector<MainLoop> loops;
   std::vector<Iteration> iterations;
   std::vector<LoopExecution> executions;
-  std::vector<StorageDecision> decisions = {};  ///< replace those with the same first iteration
+  std::vector<StorageDecision> decisions = {};  ///< each replaces a stored one with the same first
+                                                ///< iteration
   std::optional<Recording> recording = {};
   bool empty() const {
     return loops.empty() && iterations.empty() && executions.empty() && decisions.empty() &&
@@ -283,97 +304,103 @@ struct Progress {
   }
 };
 
-/// Where an interrupted run continues when it is resumed: everything before it is durable.
+/// Where an interrupted run continues when it is resumed. Everything before this point is durable.
 struct ResumePoint {
   std::int64_t main_loop = 0;  ///< the first main loop that is not complete
   std::int64_t iteration = 0;  ///< its first iteration that is not complete
-  std::int64_t epoch = 0;      ///< the same, counted over all main loops
-  /// The boundary before that iteration is stored; else the main loop begins as if for the first
-  /// time.
+  std::int64_t epoch = 0;      ///< the same iteration, counted over all main loops
+  /// True if the boundary checkpoint before that iteration is stored. If false, the run enters the
+  /// main loop from its beginning.
   bool boundary = false;
-  // In the middle of that iteration, if `loop` is not empty:
-  std::string loop = {};               ///< the nested loop in which it continues
-  std::int64_t step = 0;               ///< number of its complete iterations
-  std::vector<std::string> kept = {};  ///< nested loops of the iteration that had ended before
+  // If `loop` is not empty, the run continues in the middle of that iteration:
+  std::string loop = {};               ///< the nested loop to continue in
+  std::int64_t step = 0;               ///< number of completed iterations of `loop`
+  std::vector<std::string> kept = {};  ///< nested loops that had already ended in this iteration
 };
 
-/// Where a run was forked from: its record before epoch `epoch` is a copy of another run's.
+/// Where a run was forked: its record before epoch `epoch` is a copy of the record of another run.
 struct Fork {
-  std::string parent;  ///< key of that run
-  /// The main loop's iteration with which the run's own record begins, and its epoch.
+  std::string parent;  ///< key of the run that was copied from
+  /// The run's own record begins with this iteration of this main loop, which is epoch `epoch`.
   std::int64_t main_loop = 0, iteration = 0, epoch = 0;
-  /// True if it has the parent's arguments, sources and libraries: its program would compute the
-  /// copied epochs to the same values.
+  /// True if arguments, sources and libraries equal the parent's, so that the fork's program would
+  /// compute the copied epochs to the same values.
   bool exact = false;
 
-  /// The first epoch that the run's program computes as recorded.
+  /// The first epoch that the fork's own program computes as it was recorded.
   std::int64_t first() const { return exact ? 0 : epoch; }
-  /// True for an iteration before that.
+  /// True if the iteration was copied and the fork's own program may compute it differently.
   bool is_others(std::int64_t loop, std::int64_t of_loop) const {
     return !exact && (loop < main_loop || (loop == main_loop && of_loop < iteration));
   }
 };
 
-/// A process that continued a run.
+/// The event that a process continued an interrupted run.
 struct Resumption {
   std::int64_t resumed_us = 0;
-  ResumePoint point;  ///< without `kept`
+  ResumePoint point;  ///< its `kept` is always empty
   std::string commit;
   std::string program_digest;
   RecordedCommand command;
 };
 
-/// A record by which the ranks of a group find each other: rank 0 writes it when it has begun, or
-/// resumed, its run; the others wait for it.
+/// A record by which the ranks of a group find each other. Rank 0 writes it after it has begun or
+/// resumed its run, and the other ranks wait for it.
 struct RankLaunch {
   std::int64_t group = 0;
-  std::string launch;           ///< a text common to the processes that were started together
+  std::string launch;           ///< a text shared by processes that were started together
   std::int64_t started_us = 0;  ///< when rank 0 wrote it
-  std::int64_t attempt = 0;     ///< 1 for the recording, counted on when the group is resumed
-  std::string commit;           ///< the sources, which rank 0 commits for all
-  std::optional<ResumePoint> point = {};  ///< where all ranks continue; without `kept`
-  /// The iteration before the point that all ranks compute again to compare it; -1: none. Nothing:
-  /// each of them finds the same part of one.
+  std::int64_t attempt = 0;     ///< 1 for the recording, one more each time the group is resumed
+  std::string commit;           ///< commit of the sources, which rank 0 makes for all ranks
+  std::optional<ResumePoint> point = {};  ///< where all ranks continue; its `kept` is always empty
+  /// The iteration before `point` that all ranks compute again, to compare the result with the
+  /// record; -1: none. Absent if only a part of an iteration is compared: each rank determines that
+  /// part by itself, with the same result.
   std::optional<std::int64_t> check = {};
 };
 
 struct NewReplay {
   std::int64_t run = 0;
   std::int64_t started_us = 0;
-  std::int64_t segment = 0, segments = 1;         ///< PID and NGPUS
+  std::int64_t segment = 0, segments = 1;         ///< which part of the replay (PID), of how many
+                                                  ///< (NGPUS)
   std::int64_t first_epoch = 0, last_epoch = -1;  ///< both included; empty if last < first
   bool strong = false;
-  std::string probes;  ///< comma-separated names of the probed loops
+  std::string probes;  ///< comma-separated names of the loops that it executes because something
+                       ///< new is logged there
   std::string program_digest;
   RecordedCommand command;
-  /// Replays of a run with the same question get the same answers; empty: unlike any other.
+  /// What the replay asks. Two replays of a run with equal questions get the same answers. Empty:
+  /// matches no other replay.
   std::string question;
 };
 
-/// A checkpoint that the program asked for (flor::save_checkpoint).
+/// A checkpoint that the program requested by flor::save_checkpoint.
 struct SavedCheckpoint {
-  std::int64_t number = 0;  ///< counts those of a run, from 1
-  std::string name;         ///< unique in the run; the loop of its CheckpointKey
+  std::int64_t number = 0;  ///< counts the saved checkpoints of a run, from 1
+  std::string name;         ///< unique in the run; equals `key.loop`
   CheckpointKey key;
   Place place;
-  std::int64_t ordinal = 0;              ///< counts those at exactly this place
-  std::map<std::string, double> scores;  ///< by name of the metric; may be NaN
+  std::int64_t ordinal = 0;              ///< counts the saved checkpoints at the same place
+  std::map<std::string, double> scores;  ///< keyed by metric; may be NaN
 };
 
-/// A checkpoint that was deleted.
+/// A checkpoint that was deleted. Its entry remains in the catalog.
 struct DiscardedCheckpoint {
   CheckpointInfo info;
   std::int64_t discarded_us = 0;
-  std::optional<std::int64_t> collected_us;  ///< its content is gone since then
+  std::optional<std::int64_t> collected_us;  ///< when garbage collection removed its content;
+                                             ///< absent: not yet
 };
 
-/// The result of comparing a replay with the record. On disk: append only.
+/// The result of comparing a replay with the record. The numbers are on disk: append only.
 enum class Verdict : std::uint8_t {
   unverified = 0,  ///< there was nothing to compare
   verified = 1,    ///< all that was compared equals the record
   differs = 2,
   failed = 3,
-  doubtful = 4,  ///< nothing differs, but the program computes something other than was recorded
+  doubtful = 4,  ///< nothing differs, but the program is known to compute something other than the
+                 ///< recorded one
 };
 std::string_view to_string(Verdict verdict);
 
@@ -382,65 +409,66 @@ struct ReplayResult {
   Verdict verdict = Verdict::unverified;
   std::int64_t values_compared = 0, values_different = 0;
   std::int64_t states_compared = 0, states_different = 0;
-  std::int64_t values_found = 0;  ///< hindsight values
+  std::int64_t values_found = 0;  ///< number of values that the record did not have
   std::string first_difference;   ///< empty if there is none
 };
 
-/// A part of a run that a replay has completed: all that was logged in it is compared and kept.
+/// A part of a run that a replay has completed. All values logged in it are compared and stored.
 struct ReplayedPart {
   std::int64_t part = 0;  ///< an epoch, or `part_outside(n)`
-  ReplayResult result;    ///< of this part alone; `finished_us` is not kept
-  ValueVerdict found = ValueVerdict::unverified;  ///< of the new values in it
+  ReplayResult result;    ///< counts this part alone; `finished_us` is not stored
+  ValueVerdict found = ValueVerdict::unverified;  ///< verdict of the new values in this part
   double seconds = 0;
 };
-/// The parts that a program executes outside its main loops: before the first of them (n = 0), and
-/// after the n-th.
+/// Numbers of the parts outside the main loops: n = 0 is what the program executes before the first
+/// main loop, n > 0 what it executes after the n-th.
 constexpr std::int64_t part_outside(std::int64_t n) { return -1 - n; }
 
 struct Replay {
   std::int64_t id = 0;
   NewReplay start;
-  std::optional<ReplayResult> result;  ///< absent: still running or died
-  /// The origin of a replay that was fetched into a run that was recorded here: its values remain
-  /// unverified until a local replay has found the same.
+  std::optional<ReplayResult> result;  ///< absent: the replay is still running, or died
+  /// Set if this replay was fetched into a run that was recorded here. Its values remain unverified
+  /// until a local replay finds the same ones.
   RunOrigin origin = {};
 };
 
 struct ValueQuery {
   std::int64_t run = 0;
-  std::vector<std::string> names = {};                    ///< empty: all
-  std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< -1: outside every loop
+  std::vector<std::string> names = {};                    ///< empty: all names
+  std::int64_t first_epoch = -1, last_epoch = INT64_MAX;  ///< both included; -1: outside all loops
   bool recorded = true, hindsight = true;
-  bool evaluated = false;  ///< also results of evaluators for checkpoints, see `evaluations.h`
-  /// Also the answers of replays that were superseded. They and doubtful values come under names of
-  /// their own: "w2 (doubtful, replay 3)".
+  bool evaluated = false;  ///< also results of evaluators for checkpoints (`evaluations.h`)
+  /// Also values of superseded replays. They, and doubtful values, are returned under a name that
+  /// says so: "w2 (doubtful, replay 3)".
   bool others = false;
 };
 
-/// The summary of a metric, as `flor list` shows it without reading the values.
+/// The summary of a metric, as `flor list` shows it. It is computed without reading the values.
 struct MetricSummary {
   std::string name;
   ValueType type = ValueType::real;
   std::int64_t count = 0;
   Scalar last;
-  double minimum = 0, maximum = 0;  ///< of numbers that are not NaN; NaN if there is none
-  bool hindsight = false;           ///< true if no recorded run logged it
-  bool evaluated = false;           ///< true if only evaluators found it, and no program logged it
-  bool doubtful = false;            ///< doubtful values of another name, see `ValueQuery::others`
+  double minimum = 0, maximum = 0;  ///< over numbers that are not NaN; NaN if there are none
+  bool hindsight = false;           ///< true if only replays logged it
+  bool evaluated = false;           ///< true if only evaluators produced it
+  bool doubtful = false;            ///< true if it is an entry for the doubtful values of another
+                                    ///< name (`ValueQuery::others`)
 };
 
-/// Rows that a run which ends has not written yet.
+/// What an ending run has not stored yet.
 struct UnwrittenRest {
   std::span<const Value> values = {};
   Progress progress = {};
-  std::optional<std::vector<Gap>> gaps = {};  ///< replace those that are known, if set
+  std::optional<std::vector<Gap>> gaps = {};  ///< if set, they replace the gaps stored so far
 };
 
-/// Access to the catalog. One object per process and thread of use: calls are serialised by an
-/// internal mutex, so it may be shared between threads. Every write is one transaction, durable
-/// when the call returns (in the journal of the run), retried while other processes hold the write
-/// lock, and throws Busy when the patience ends (Store::set_patience), Damaged where SQLite says
-/// so, Error for a full or read-only disk.
+/// Access to the catalog. Calls are serialised by an internal mutex, so an object may be shared
+/// between threads, not between processes. Each writing call is one transaction and is durable when
+/// it returns (in the journal of the run). It is retried while other processes hold the write lock.
+/// Throws Busy when the patience has passed (Store::set_patience), Damaged if SQLite reports
+/// damage, Error if the disk is full or read-only.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<Database> database);
@@ -448,159 +476,171 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  // Recording.
+  // Functions for recording.
   Run add_run(const NewRun& run, const std::optional<RunBuild>& build = {},
               const RunOrigin& origin = {});
-  /// From now on this process writes the run's values, progress and checkpoints to its journal
-  /// alone. The index, and with it the reading functions below, has them after `follow`, after any
-  /// process has opened the store, and when the run ends. Locks of files must work
+  /// From this call on, this process writes the run's values, progress and checkpoints to the run's
+  /// journal alone. The reading functions return them only after `follow`, after any process has
+  /// opened the store, or after the run has ended. Requires that files can be locked
   /// (`Store::why_locks_fail`).
   void say_in_journal(std::int64_t run);
-  /// Enters the journals that this and other processes have written into the index. False if the
-  /// index cannot be written now: it stays as it is.
+  /// Enters what this and other processes have written to journals into the index. Returns false,
+  /// and leaves the index as it is, if it cannot be written at the moment.
   bool follow() const;
-  /// Adds a run whose record before `fork.epoch` is a copy of that of `fork.parent`: arguments,
-  /// values, loops and checkpoints, whose content they share. Values that were logged outside of
-  /// loops, what replays found, and the arguments named in `others` are left out. The run is then
-  /// one that was interrupted there. Not for runs of ranks.
+  /// Adds a run whose record before `fork.epoch` is a copy of the record of `fork.parent`:
+  /// arguments, values, loops and checkpoints, which share their content. Not copied are values
+  /// logged outside loops, findings of replays, and the arguments named in `others`. The new run is
+  /// in the state of a run interrupted at that epoch. Not for runs of ranks.
   Run fork_run(const Fork& fork, const NewRun& run, const std::optional<RunBuild>& build,
                std::span<const std::string> others);
-  /// Nothing for a run that was not forked.
+  /// Returns nullopt for a run that was not forked.
   std::optional<Fork> fork(std::int64_t run) const;
-  /// The keys of the runs that were forked from the run of this key, oldest first.
+  /// Returns the keys of the runs that were forked from the run with this key, oldest first.
   std::vector<std::string> forks_of(std::string_view key) const;
-  /// Removes a run that turned out never to have started (a usage error found late).
+  /// Removes a run that never really started (a usage error was found late).
   void drop_run(std::int64_t run);
-  /// Finishes the run and writes the rest of its rows in one transaction.
+  /// Marks the run as finished or failed and writes `rest`, in one transaction.
   void finish_run(std::int64_t run, std::int64_t finished_us, bool failed,
                   std::string_view message, const UnwrittenRest& rest = {});
-  /// Takes back `finish_run`, for a run that is resumed.
+  /// Undoes `finish_run` when a run is resumed.
   void reopen_run(std::int64_t run);
-  /// Says why the run ends before its end; it stays one that can be resumed. One transaction.
+  /// Notes why the run stops early and writes `rest`, in one transaction. The run remains
+  /// resumable.
   void interrupt_run(std::int64_t run, std::string_view message, const UnwrittenRest& rest = {});
-  /// Takes back `finish_run`, forgets all that was recorded after the point (findings of replays
-  /// and gaps there, too), and notes which process continues. One transaction.
+  /// Continues a run: undoes `finish_run`, deletes everything recorded after the point (also
+  /// findings of replays and gaps), and notes the resuming process. One transaction.
   void resume_run(std::int64_t run, const Resumption& resumption);
-  /// Replaces the gaps of the run.
+  /// Replaces all gaps of the run.
   void put_gaps(std::int64_t run, std::span<const Gap> gaps);
-  /// Lets the other ranks join `launch.group`; its `attempt` is counted here.
+  /// Announces a launch, so that the other ranks can join `launch.group`. The catalog counts
+  /// `attempt`.
   void open_launch(const RankLaunch& launch);
-  /// The latest launch that has this text.
+  /// Returns the latest launch with this text.
   std::optional<RankLaunch> find_launch(std::string_view launch) const;
-  /// Says that the run takes part in the present attempt of its group. `add_run` says so by itself.
+  /// Notes that the run takes part in the current attempt of its group. `add_run` already does
+  /// this.
   void join_launch(std::int64_t run);
-  /// A rank of the group takes part in the present attempt.
+  /// True if this rank of the group takes part in the current attempt.
   bool has_joined(std::int64_t group, std::int64_t rank) const;
-  /// The runs of a group, by rank; those that were removed are missing.
+  /// Returns the runs of a group in order of their ranks, including removed ones. Runs that were
+  /// dropped, as by garbage collection, are missing.
   std::vector<Run> ranks(std::int64_t group) const;
-  /// State of the whole group that the run belongs to: running while a rank is, finished if all
-  /// have, failed if one has; else interrupted. Of a run without ranks its own.
+  /// Returns the state of the group that the run belongs to: running if any rank is, else failed if
+  /// any has failed, finished if all have, otherwise interrupted. For a run without ranks, its own
+  /// state.
   RunState group_state(const Run& run) const;
 
-  /// Secrets are masked (`Argument::recorded`).
+  /// Adds an argument; a secret is masked (`Argument::recorded`).
   void add_argument(std::int64_t run, const Argument& argument);
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
-  void add_progress(std::int64_t run, const Progress& progress);  ///< all of it, one transaction
-  /// Adds values of the recorded run (replay 0) or of a replay; each replaces one of the same
-  /// identity. Values of a replay also set apart values that replays with another question found
-  /// under the same name and path in the same epoch, unless those have a better verdict; they never
-  /// replace recorded values. Doubtful values replace nothing.
+  void add_progress(std::int64_t run, const Progress& progress);  ///< all of it in one transaction
+  /// Adds values of the recorded run (replay 0) or of a replay. A value replaces one with the same
+  /// identity (see Value). A replay's value also supersedes values that replays with another
+  /// question found under the same name and path in the same epoch, unless those have a better
+  /// verdict. A replay's value never replaces a recorded one, and a doubtful one replaces nothing.
   void add_values(std::int64_t run, std::span<const Value> values);
 
-  /// Enters a checkpoint that the program asked for; it is stored already. One that was saved at
-  /// the same place, or under the same name or number, goes.
+  /// Enters a saved checkpoint whose content is already stored. It replaces an earlier one of the
+  /// run with the same place, name or number.
   void add_saved(std::int64_t run, const SavedCheckpoint& saved);
-  /// Adds a score that came later. Throws NotFound if there is no such checkpoint; after
-  /// `say_in_journal` that is not checked.
+  /// Adds a score to a saved checkpoint. Throws NotFound if there is no such checkpoint, which is
+  /// not checked after `say_in_journal`.
   void add_score(std::int64_t run, std::int64_t number, std::string_view metric, double value);
   void put_strategy(std::int64_t run, const CheckpointStrategy& strategy);
 
-  /// Forgets checkpoints that turned out to be unusable; unknown keys are ignored.
+  /// Deletes the entries of checkpoints that turned out to be unusable. Unknown keys are ignored.
   void drop_checkpoints(std::int64_t run, std::span<const CheckpointKey> keys);
 
-  // Replaying.
+  // Functions for replaying.
   std::int64_t add_replay(const NewReplay& replay);
   void finish_replay(std::int64_t replay, const ReplayResult& result);
-  /// How fast a replay restored its checkpoints.
+  /// Records how long a replay took to restore its checkpoints.
   void add_restore_time(std::int64_t replay, std::uint64_t raw_bytes, double seconds);
-  /// Completes parts of a replay together with the values found in them, in one transaction. A part
-  /// that is completed twice counts once. Once a part differs, all findings of the replay are
+  /// Stores completed parts of a replay and the values found in them, in one transaction. A part
+  /// that is completed twice counts once. If a part differs, all findings of the replay become
   /// doubtful.
   void add_replayed(std::int64_t run, std::int64_t replay, std::span<const Value> values,
                     std::span<const ReplayedPart> parts);
 
-  /// Notes that executions found the same as the replay in these epochs.
+  /// Notes that an execution of these epochs found the same as the replay.
   void verify_replay(std::int64_t replay, std::span<const std::int64_t> epochs);
-  /// Notes that an execution found something else: all findings of the replay become doubtful.
+  /// Notes that an execution found something else than the replay; all findings of the replay
+  /// become doubtful.
   void doubt_replay(std::int64_t replay, std::string_view why);
 
-  /// The name under which this repository (or directory) recorded or resumed last.
+  /// Returns the experiment name that this repository (or directory) last recorded or resumed
+  /// under.
   std::optional<std::string> last_name(std::string_view repository) const;
-  /// The command that builds this program of this repository, for programs that do not know
-  /// themselves how they are built; the user gave it for this run. Replaces an earlier one; one
-  /// with a secret is not remembered.
+  /// Stores the command that builds this program of this repository, as given by the user for this
+  /// run. It is for programs that do not report how they were built. It replaces an earlier
+  /// command; a command that contains a secret is not stored.
   void remember_build_command(std::int64_t run, std::string_view repository,
                               std::string_view program, std::string_view command);
   std::optional<std::string> build_command(std::string_view repository,
                                            std::string_view program) const;
-  /// Files that recordings of this program, the run among them, have written in the repository,
-  /// relative to its root.
+  /// Stores paths of files, relative to the root of the repository, that recordings of this program
+  /// (this run and earlier ones) have written there.
   void remember_outputs(std::int64_t run, std::string_view repository, std::string_view program,
                         std::span<const std::string> paths);
   std::vector<std::string> outputs(std::string_view repository,
                                    std::string_view program) const;  ///< sorted by bytes
 
-  // Reading. Unknown ids give empty results. Removed runs are left out where runs are listed, and
-  // found by their id, or with their group.
+  // Functions for reading. An unknown id gives an empty result. Listings leave out removed runs;
+  // `run` and `ranks` find them.
   std::vector<std::string> experiments() const;
-  /// Newest first; of one experiment, or of all if `experiment` is empty.
+  /// Returns the runs of an experiment, or all runs if `experiment` is empty, newest first.
   std::vector<Run> runs(std::string_view experiment = {}, std::size_t limit = SIZE_MAX,
                         RunDetail detail = RunDetail::all, RunRanks ranks = RunRanks::all) const;
-  /// Reads the same runs into `run`, one after the other, and calls `visit` for each, until that
-  /// returns false. `visit` may move the run away; its memory is reused for the next. It must not
-  /// call `runs` or `each_run`. All rows are read from one state of the catalog.
+  /// Reads the same runs as `runs`, one at a time, into `run`, and calls `visit` after each until
+  /// it returns false. `visit` may move from `run`, whose memory is reused for the next one, but
+  /// must not call `runs` or `each_run`. All rows come from one state of the catalog.
   void each_run(Run& run, const std::function<bool()>& visit, const RunListing& listing = {}) const;
-  /// With all ranks, but no further than `most`; of one experiment, or of all if that is empty.
+  /// Counts the runs of an experiment, or all runs if it is empty, with each rank as a run of its
+  /// own. Stops counting at `most`.
   std::size_t count_runs(std::string_view experiment = {}, std::size_t most = SIZE_MAX) const;
   std::optional<Run> run(std::int64_t id) const;
-  /// Resolves "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2 (two before the latest) and
-  /// NAME:COMMIT (the latest at that commit, a prefix of at least 4 digits). A name wins over a
-  /// key. A name never means a rank but the first of a group, and a fetched run only where no other
-  /// has the name; a key means the run that has it.
-  /// Throws NotFound with the nearest names, or UsageError where a prefix is ambiguous.
+  /// Finds the run that a user means by "3f2a" (prefix of a key, at least 4 digits), NAME, NAME~2
+  /// (two before the latest) or NAME:COMMIT (the latest at that commit, a prefix of at least 4
+  /// digits). A name takes precedence over a key. A name finds only the first rank of a group, and
+  /// a fetched run only if no other run has the name; a key finds any run. Throws NotFound with the
+  /// nearest names, or UsageError if a prefix is ambiguous.
   Run resolve(std::string_view spec, RunPresence presence = RunPresence::there) const;
-  /// The fetched runs that `spec` would mean as well, were there not others of that name; newest
-  /// absent where the program did not state it
+  /// Returns the fetched runs that `resolve(spec)` ignores because runs recorded here have the same
+  /// name, newest first.
   std::vector<Run> passed_over(std::string_view spec) const;
-  std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
+  std::optional<RunBuild> build(std::int64_t run) const;  ///< nullopt if the program did not report
+                                                          ///< it
   std::vector<Argument> arguments(std::int64_t run) const;
   std::vector<MainLoop> main_loops(std::int64_t run) const;
   std::vector<Iteration> iterations(std::int64_t run) const;
   std::vector<LoopExecution> executions(std::int64_t run) const;
   std::vector<StorageDecision> decisions(std::int64_t run) const;  ///< in order of the iterations
   std::vector<Gap> gaps(std::int64_t run) const;                   ///< in order of the epochs
-  std::optional<Recording> recording(std::int64_t run) const;      ///< absent in old runs
-  /// Raw bytes a second, of the latest replays here; absent if there was none.
+  std::optional<Recording> recording(std::int64_t run) const;      ///< nullopt in old runs
+  /// Returns the raw bytes per second of the latest replays in this home; nullopt if there were
+  /// none.
   std::optional<double> restore_rate() const;
   std::vector<CheckpointInfo> checkpoints(
       std::int64_t run) const;  ///< in the order they were taken
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
-  /// Deleted checkpoints, in the order they were taken.
+  /// Returns deleted checkpoints, in the order they were taken.
   std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
   std::vector<SavedCheckpoint> saved(std::int64_t run) const;  ///< in the order of their numbers
   std::optional<CheckpointStrategy> strategy(std::int64_t run) const;
-  std::optional<CheckpointInfo> last_checkpoint(std::int64_t run) const;  ///< that was taken
+  std::optional<CheckpointInfo> last_checkpoint(std::int64_t run) const;  ///< the one taken last
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
-  /// The parts that replays with this question have completed, in order; the latest result for
-  /// each. Parts whose values another question has replaced since are left out.
+  /// Returns the parts that replays with this question have completed, in order, each with its
+  /// latest result. Parts whose values were superseded by a replay with another question are left
+  /// out.
   std::vector<ReplayedPart> replayed(std::int64_t run, std::string_view question) const;
   std::vector<ReplayedPart> replayed_by(std::int64_t replay) const;
-  /// Ordered by epoch, step, inner, name, ordinal.
+  /// Returns values ordered by epoch, step, inner, name, ordinal.
   std::vector<Value> values(const ValueQuery& query) const;
-  /// In the order in which the names were first logged; then results of evaluators, by name.
+  /// Returns logged metrics in the order in which they were first logged, then results of
+  /// evaluators by name.
   std::vector<MetricSummary> metrics(std::int64_t run) const;
 
  private:

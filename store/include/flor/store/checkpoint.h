@@ -17,9 +17,10 @@ namespace flor::store {
 class BackgroundPriority;
 class Store;
 
-/// How the bytes of an item are to be read; chooses the codec. The values are on disk: append only.
+/// The element type of an item's content. The codec is chosen by it. The numbers are on disk:
+/// append only.
 enum class ElementType : std::uint8_t {
-  bytes = 0,  ///< no structure known
+  bytes = 0,  ///< no known structure
   boolean = 1,
   u8 = 2,
   i8 = 3,
@@ -35,36 +36,37 @@ enum class ElementType : std::uint8_t {
 };
 
 std::size_t element_size(ElementType type);
-std::string_view to_string(ElementType type);  ///< "f32"
+std::string_view to_string(ElementType type);  ///< as "f32"
 
-/// One named piece of state: a tensor, or a run of bytes.
+/// The description of one named piece of state: a tensor, or a sequence of bytes.
 struct Item {
-  std::string name;  ///< slot and path, e.g. "model/fc1.weight"
+  std::string name;  ///< name of the registered object and path in it, e.g. "model/fc1.weight"
   ElementType type = ElementType::bytes;
   std::vector<std::int64_t> sizes;  ///< shape, outermost first; empty for a scalar and for `bytes`
-  std::uint64_t bytes = 0;          ///< length of the content
+  std::uint64_t bytes = 0;          ///< length of the content in bytes
 
   bool operator==(const Item&) const = default;
 };
 
-/// An immutable piece of content, shared between the snapshots in which it did not change. If two
-/// snapshots hold the same pointer, the content is taken to be the same.
+/// Immutable content, shared by all snapshots in which it is unchanged. Equal pointers are taken to
+/// mean equal content.
 using Content = std::shared_ptr<const std::byte>;
 
-/// Whether the item is Flor's own: it describes the state ("@slots", "@rng/cpu") or an object
-/// ("model/.layout"), and is no part of what the program computed.
+/// True if the item was added by Flor to describe the state ("@slots", "@rng/cpu") or an object
+/// ("model/.layout"). Such an item is not a result of the program.
 bool is_internal(std::string_view item);
 
 struct SnapshotItem {
   Item item;
-  Content content;  ///< item.bytes long; may be null if that is 0
-  /// Not null for a slab: the items that lie one after another in `content`, stored as if they were
-  /// one. `item` then has the name of the first, all of their bytes, and their type if it is the
-  /// same. If two snapshots hold the same pointer, the items are taken to be the same.
+  Content content;  ///< `item.bytes` bytes; may be null if that is 0
+  /// Not null if this is a slab: several small items that lie one after another in `content` and
+  /// are stored like one item. `item` then has the name of the first part, the total number of
+  /// bytes, and the common type of all parts (otherwise `bytes`). Equal pointers are taken to mean
+  /// equal parts.
   std::shared_ptr<const std::vector<Item>> parts = nullptr;
 };
 
-/// A slab of these items, of which there is at least one.
+/// Makes a slab of `parts`, which must not be empty.
 SnapshotItem make_slab(std::shared_ptr<const std::vector<Item>> parts, Content content);
 
 /// The whole registered state at one moment.
@@ -73,73 +75,74 @@ struct Snapshot {
   std::uint64_t raw_bytes() const;
 };
 
-/// The values are on disk: append only.
+/// Where checkpoints are taken. The numbers are on disk: append only.
 enum class CheckpointKind : std::uint8_t {
   boundary = 0,  ///< before a main-loop iteration, or after the last one
-  loop_end = 1,  ///< after a nested loop
-  step = 2,      ///< inside a nested loop, between two of its iterations; see ResumePoint
-  saved = 3,     ///< where the program asked for it; see SavedCheckpoint
+  loop_end = 1,  ///< after a nested loop has ended
+  step = 2,      ///< inside a nested loop, between two of its iterations (see ResumePoint)
+  saved = 3,     ///< where the program requested one (see SavedCheckpoint)
 };
 
-std::string_view to_string(CheckpointKind kind);  ///< "loop end"
+std::string_view to_string(CheckpointKind kind);  ///< as "loop end"
 
-/// Where in a run a checkpoint was taken.
+/// Identifies a checkpoint within its run by the place where it was taken.
 struct CheckpointKey {
   CheckpointKind kind = CheckpointKind::boundary;
-  /// Ordinal of the main loop in the program, 0-based.
+  /// Number of the main loop in the program, 0-based.
   std::int64_t main_loop = 0;
-  /// boundary: number of iterations of this main loop that lie before it (0: at its entry).
-  /// loop_end, step: index of the iteration that holds the nested loop. saved: index of the
-  /// iteration, or -1 before the main loop. All count within the main loop.
+  /// boundary: number of iterations of this main loop before it (0: at the entry of the loop).
+  /// loop_end, step: index of the iteration that contains the nested loop. saved: index of the
+  /// iteration, or -1 before the main loop. All indices count within the main loop.
   std::int64_t iteration = 0;
-  /// loop_end: the nested loop, e.g. "train", or "train~2" for its second execution in the
-  /// iteration. step: the same with the number of its complete iterations, e.g. "train@120". Empty
-  /// for a boundary. saved: its name.
+  /// loop_end: name of the nested loop, e.g. "train", or "train~2" for its second execution in the
+  /// iteration. step: the same followed by the number of completed iterations, e.g. "train@120".
+  /// boundary: empty. saved: the name given by the program.
   std::string loop;
 
   bool operator==(const CheckpointKey&) const = default;
 };
 
-/// A row of the catalog that describes a stored checkpoint.
+/// The catalog's description of a stored checkpoint.
 struct CheckpointInfo {
   std::int64_t id = 0;
   CheckpointKey key;
   std::uint64_t raw_bytes = 0;
-  std::uint64_t stored_bytes = 0;  ///< that it added to the packs
+  std::uint64_t stored_bytes = 0;  ///< bytes that it added to the packs
   std::int64_t created_us = 0;     ///< Unix time, microseconds
   Digest digest;                   ///< of all names, shapes and contents
 };
 
-/// The time that a writer spends on making content short. Content can be read in the same way
-/// whatever the effort was, and may be the base of later differences.
+/// How much time a writer spends on compression. Content of any effort is read in the same way, and
+/// can be the base of later differences.
 enum class Effort : std::uint8_t {
-  full,  ///< the form that a sample promises to be the shortest, differences included
-  fast,  ///< no differences; codes only bytes that are certain to be uneven (float exponents)
-  raw,   ///< as it is
+  full,  ///< the form that is shortest on a sample, including differences to earlier content
+  fast,  ///< no differences; entropy-codes only bytes that are known to be unevenly distributed
+         ///< (float exponents)
+  raw,   ///< uncompressed
 };
 
 struct WriterOptions {
-  /// Threads that hash and encode, the calling one included: 1 starts none. 0: half of the cores
-  /// that the process may use, at least 1 and at most 4. More than 64 are taken for 64. Those that
-  /// are needed are started by the first write that has work for more than one.
+  /// Number of threads that hash and encode, including the calling one; with 1 no thread is
+  /// started. 0: half of the cores that the process may use, at least 1 and at most 4. More than 64
+  /// count as 64. Threads are started by the first write that has work for more than one.
   unsigned threads = 0;
-  /// The group that the started threads belong to, so that they run at low priority and can be
-  /// hurried. Null: they run at the priority that the thread had which wrote first.
+  /// Runs the started threads at low priority, which can be raised while they work. Null: they have
+  /// the priority of the thread that wrote first.
   std::shared_ptr<BackgroundPriority> priority;
   Effort effort = Effort::full;
 };
 
-/// Stores the checkpoints of one run in order. Owns a pack file of its own, so that processes that
-/// record at the same time never wait for each other's data. Not thread-safe, except for
-/// `set_effort` and `effort`.
+/// Stores the checkpoints of one run, in order. Each writer owns a pack file, so that processes
+/// that record at the same time do not wait for each other. Only `set_effort` and `effort` are
+/// thread-safe.
 ///
-/// It keeps the last snapshot: content that a new one shares with it (same pointer) is neither
-/// hashed nor written, and the others may be stored as a difference to it. Beside that it holds at
-/// most `buffer_bytes_max` bytes, however large the snapshots are, and for each chunk of the
-/// snapshot (a MiB of an item, or the rest of it) its digest and place, less than 1 KiB in all.
+/// The writer keeps the last snapshot. Content that a new snapshot shares with it (equal pointer)
+/// is neither hashed nor written; other content may be stored as a difference to it. Beyond that
+/// snapshot a writer holds at most `buffer_bytes_max` bytes, independent of the size of snapshots,
+/// and less than 1 KiB for each chunk of the snapshot (digest and position).
 ///
-/// The bytes stored depend on the snapshots and the effort alone, not on the number of threads.
-/// After fork() the child may destroy its copy of a writer, and do nothing else with it.
+/// The stored bytes depend on the snapshots and the effort, not on the number of threads. After
+/// fork() the child may destroy its copy of a writer, and must not use it otherwise.
 class CheckpointWriter {
  public:
   /// `run` is the rowid of the run in the catalog.
@@ -148,32 +151,32 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Encodes and writes new content, syncs it, and commits the checkpoint to the catalog. When this
-  /// returns the checkpoint is durable; when it throws the store is as it was before (bytes already
-  /// appended are garbage that nothing refers to) and the writer can be used again.
-  /// A checkpoint with the same key in the same run is replaced.
+  /// Encodes and writes new content, syncs it, and enters the checkpoint in the catalog. When this
+  /// returns, the checkpoint is durable. When it throws, the store is unchanged apart from
+  /// unreferenced bytes at the end of a pack, and the writer can be used again. A checkpoint with
+  /// the same key in the same run is replaced.
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
 
-  /// Announces chunks (1 MiB of an item, or the rest of it) that another process has just stored
-  /// for a checkpoint that stays until this writer has stored its next one, which may refer to
-  /// them. Of use for a run that is written to its journal alone, where the writer cannot ask the
-  /// index.
+  /// Tells the writer that another process has just stored these chunks, so that it does not store
+  /// them again. The checkpoint that they belong to must stay until this writer has stored its next
+  /// one, which may refer to them. Needed for a run that is written to its journal alone: the index
+  /// does not list its recent chunks.
   void also_stored(std::span<const Digest> chunks);
 
-  /// Stores a single item outside any checkpoint (a logged tensor) and returns a reference to it,
-  /// for Catalog's values. Durable when it returns.
+  /// Stores an item outside of checkpoints (a logged tensor) and returns its reference, which is
+  /// logged as a Value of type tensor or image. Durable when it returns.
   std::string write_object(const Item& item, std::span<const std::byte> content);
 
-  /// Holds for every chunk (1 MiB) that is begun from now on, also in a write that is in progress.
-  /// Thread-safe.
+  /// Sets the effort for every chunk that is begun after this call, also during a `write` on
+  /// another thread. Thread-safe.
   void set_effort(Effort effort) noexcept;
   Effort effort() const noexcept;  ///< thread-safe
 
-  /// Bytes of memory that the writer has allocated for encoding and writing: the buffers of its
-  /// threads, the encoded chunks that wait for their turn to be written (at most two a thread), and
-  /// the end of the pack. It is kept from write to write and never shrinks.
+  /// Returns the bytes of memory allocated for encoding and writing: buffers of the threads,
+  /// encoded chunks that wait to be written (at most two per thread), and the unwritten end of the
+  /// pack. This memory is reused by later writes and never shrinks.
   std::uint64_t buffer_bytes() const;
-  /// The most that `buffer_bytes` can be with so many threads (not 0).
+  /// Returns the largest possible `buffer_bytes` with this number of threads, which must not be 0.
   static std::uint64_t buffer_bytes_max(unsigned threads);
 
  private:
@@ -181,15 +184,15 @@ class CheckpointWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A place that `CheckpointReader::read` fills.
+/// Memory into which `CheckpointReader::read` puts one item.
 struct Destination {
   std::size_t item = 0;          ///< index into items()
   std::span<std::byte> content;  ///< exactly items()[item].bytes long
 };
 
-/// Reads one stored checkpoint. Every byte that it returns was compared with its digest; on a
-/// mismatch it throws Damaged and names the item, the pack and the offset. Thread-safe for const
-/// calls.
+/// Reads one stored checkpoint. All bytes that it returns have been compared with their digest; if
+/// they differ, it throws Damaged with the item, the pack and the offset. Const calls are
+/// thread-safe.
 class CheckpointReader {
  public:
   CheckpointReader(const Store& store, std::int64_t checkpoint);
@@ -199,13 +202,13 @@ class CheckpointReader {
 
   const CheckpointInfo& info() const;
   const std::vector<Item>& items() const;
-  /// Index of the item of that name, if there is one.
+  /// Returns the index of the item with this name, or nullopt.
   std::optional<std::size_t> find(std::string_view name) const;
-  /// Digest of the item's content, from the catalog: nothing is read or decoded.
+  /// Returns the digest of the item's content as the catalog has it, without reading the content.
   Digest digest(std::size_t item) const;
 
-  /// Decodes the items straight into their destinations, with `threads` threads (0: as many as
-  /// there are cores, at most 8). On an exception the destinations hold unspecified bytes.
+  /// Decodes items directly into the destinations, with `threads` threads (0: one per core, at most
+  /// 8). If it throws, the destinations hold unspecified bytes.
   void read(std::span<const Destination> destinations, unsigned threads = 0) const;
   std::vector<std::byte> read(std::size_t item) const;
 
@@ -214,7 +217,7 @@ class CheckpointReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The object that `CheckpointWriter::write_object` stored under this reference.
+/// What `CheckpointWriter::write_object` stored, found by the reference it returned.
 struct Object {
   Item item;
   std::vector<std::byte> content;

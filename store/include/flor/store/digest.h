@@ -14,8 +14,8 @@
 
 namespace flor::store {
 
-/// XXH3-128 in its canonical (big-endian) byte order. It identifies content, keys deduplication and
-/// checks every read; it is not meant to resist an attacker who chooses the bytes.
+/// XXH3-128 in its canonical (big-endian) byte order. Content is identified, deduplicated and
+/// checked on every read by it. It does not resist an attacker who chooses the bytes.
 struct Digest {
   std::array<std::uint8_t, 16> bytes{};
 
@@ -26,21 +26,22 @@ struct Digest {
   static std::optional<Digest> from_hex(std::string_view text);
 };
 
-/// Raw bytes per chunk: every item is cut into pieces of this size, the last one may be shorter.
-/// Part of the format: item digests depend on it.
+/// Bytes per chunk before encoding. Every item is cut into pieces of this size; the last one may be
+/// shorter. Part of the format, because the digest of an item depends on it.
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-/// Digest of one chunk (or of any short run of bytes).
+/// Returns the digest of a chunk, or of any other short sequence of bytes.
 Digest digest_of(std::span<const std::byte> bytes);
 
-/// Digest of the content of an item of any length: the digest of its only chunk, or else the digest
-/// of the concatenated digests of its chunks. Thus it can be had from a catalog without the content,
-/// and from memory without a store. Thread-safe; about the speed of reading the memory once.
+/// Returns the digest of an item's content of any length. One chunk: the digest of that chunk.
+/// Otherwise: the digest of the concatenated digests of its chunks. It can therefore be computed
+/// both from a catalog and from memory. Thread-safe. About as fast as reading the memory once.
 Digest item_digest(std::span<const std::byte> content);
-/// The same, from the chunks' digests in order. An item without bytes has no chunks.
+/// Returns the digest of an item from the digests of its chunks, in order. An item without bytes
+/// has no chunks.
 Digest item_digest(std::span<const Digest> chunks);
 
-/// Digest of a file's content, as of an item, in hex; empty if the file cannot be read.
+/// Returns the `item_digest` of a file's content as hex digits; empty if the file cannot be read.
 std::string file_digest(const std::filesystem::path& path);
 
 }  // namespace flor::store

@@ -1,5 +1,5 @@
-// Which checkpoints of a run are worth keeping: scores in, decisions with their reasons out. Pure
-// functions: they know neither the catalog nor a disk.
+// Decides which checkpoints of a run are kept, from their scores, with a reason for each. Pure
+// functions: they use neither the catalog nor a disk.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@
 
 namespace flor::store {
 
-/// Whether small or large scores are good. The values are on disk: append only.
+/// Whether small or large scores are good. The numbers are on disk: append only.
 enum class ScoreOrder : std::uint8_t { min = 0, max = 1 };
 std::string_view to_string(ScoreOrder order);
 
-/// Which of two checkpoints with equal scores ranks higher. The values are on disk: append only.
+/// Which of two checkpoints with equal scores ranks higher. The numbers are on disk: append only.
 enum class Tie : std::uint8_t { older = 0, newer = 1 };
 
-/// A score as far as it is known. NaN is a score, and a bad one.
+/// A score, or nullopt if it is not known yet. NaN is a known score, and ranks last.
 using Score = std::optional<double>;
 
-/// The checkpoints that a session keeps of its own run (documented in flor/checkpoint_strategy.h).
+/// The checkpoints that a session keeps of the run that it records (see
+/// flor/checkpoint_strategy.h).
 struct CheckpointStrategy {
-  /// How many checkpoints are kept; absent: all of them.
+  /// Number of checkpoints to keep; absent: all.
   std::optional<std::int64_t> num_to_keep = {};
-  /// Name of the logged number by which they rank; empty: newer ones rank higher.
+  /// Name of the logged number that ranks them; empty: newer ones rank higher.
   std::string score_attribute = {};
   ScoreOrder score_order = ScoreOrder::max;
   Tie tie = Tie::older;
@@ -38,37 +39,37 @@ struct BestRule {
   std::int64_t count = 1;
   std::string metric;
   ScoreOrder order = ScoreOrder::max;
-  /// The user did not ask for it: it only determines the best, which must not be lost.
+  /// Added by Flor, not by the user: the best by this metric is never deleted.
   bool implied = false;
   bool operator==(const BestRule&) const = default;
 };
 
-/// The checkpoints to keep: all that at least one of the rules keeps.
+/// Which checkpoints to keep. One is kept if at least one of the rules keeps it.
 struct KeepRules {
-  std::optional<std::int64_t> last = {};   ///< the newest ones
+  std::optional<std::int64_t> last = {};   ///< this number of the newest ones
   std::optional<std::int64_t> every = {};  ///< each N-th epoch: N-1, 2N-1, ...
   std::vector<BestRule> best = {};
-  bool unscored = false;  ///< those that have no score yet for one of `best`
-  /// Bytes: if the kept checkpoints take more, the worst of them are deleted, too.
+  bool unscored = false;  ///< keep checkpoints that lack a score for one of `best`
+  /// Limit in bytes. If the kept checkpoints take more, the worst of them are deleted.
   std::optional<std::uint64_t> under = {};
   Tie tie = Tie::older;
 
   bool empty() const { return !last && !every && best.empty() && !under; }
 };
 
-/// The same as rules. Throws UsageError if `num_to_keep` is not positive.
+/// Converts a strategy to rules. Throws UsageError if `num_to_keep` is not positive.
 KeepRules rules_of(const CheckpointStrategy& strategy);
-/// Throws UsageError if there is no rule, or one that asks for less than one checkpoint.
+/// Throws UsageError if there is no rule, or if a rule asks for less than one checkpoint.
 void check_rules(const KeepRules& rules);
 
-/// The unit that is kept or deleted: the checkpoints of an epoch, or one that a program saved.
+/// What is kept or deleted as a whole: all checkpoints of an epoch, or one saved checkpoint.
 struct Candidate {
-  /// Rules count within a group.
+  /// Each rule is applied to each of these groups separately.
   enum class Group : std::uint8_t { epoch, saved };
   Group group = Group::epoch;
-  std::int64_t number = 0;  ///< epoch, counted from 0; or the number of the saved one, from 1
-  bool needed = false;      ///< a run that may go on could not do without it
-  bool awaited = false;     ///< an evaluator has yet to score it
+  std::int64_t number = 0;  ///< the epoch, from 0, or the number of the saved checkpoint, from 1
+  bool needed = false;      ///< true if resuming the run would be impossible without it
+  bool awaited = false;     ///< true if an evaluator has yet to score it
   std::vector<Score> scores = {};  ///< one for each of KeepRules::best
 };
 
@@ -76,27 +77,30 @@ struct Candidate {
 struct Reason {
   enum class Rule : std::uint8_t {
     last,
-    best,  ///< one of the best N
+    best,  ///< among the best N by a rule of `best`
     every,
     unscored,  ///< has no score yet
-    resume,    ///< the run may be resumed there
-    newest,    ///< no rule defines the best: the newest one counts as the best
+    resume,    ///< the run can be resumed from it
+    newest,    ///< no rule defines the best, so the newest counts as the best
     awaited,   ///< an evaluator has yet to score it
   };
   Rule rule = Rule::last;
   std::size_t best = 0;   ///< Rule::best, Rule::unscored: index into KeepRules::best
-  std::int64_t rank = 0;  ///< Rule::best: 1 for the best
+  std::int64_t rank = 0;  ///< Rule::best: position, 1 for the best
   bool operator==(const Reason&) const = default;
 };
 
 struct Decision {
   bool kept = false;
-  bool over = false;  ///< a rule kept it, but there was no room for it under KeepRules::under
-  std::vector<Reason> reasons;  ///< why it is kept; of one that is `over`, why it would have been
-  std::vector<std::int64_t> ranks;  ///< by KeepRules::best: 1 for the best of its group
+  bool over = false;  ///< true if a rule keeps it, but it does not fit under the limit
+                      ///< KeepRules::under
+  std::vector<Reason> reasons;  ///< why it is kept, or, if `over`, would have been
+  std::vector<std::int64_t> ranks;  ///< position in its group for each of KeepRules::best, 1 for
+                                    ///< the best
 };
 
-/// Weighs the remaining candidates. Begins with all of them.
+/// Computes how many bytes the candidates take that have not been dropped. Initially none is
+/// dropped.
 class Weigher {
  public:
   virtual ~Weigher() = default;
@@ -106,17 +110,17 @@ class Weigher {
 
 struct Decisions {
   std::vector<Decision> by_candidate;
-  bool fits = true;  ///< false: the candidates that must stay take more than KeepRules::under
+  bool fits = true;  ///< false: the candidates that must be kept take more than KeepRules::under
 };
 
-/// Decides over the candidates of one run, given in the order of time, oldest first. Numbers rank
-/// before missing scores, and these before NaN; ties as `rules.tie` says. Needed and awaited
-/// candidates stay, whatever `under` says; so does the best by each rule of `best`, and without
-/// such rules the newest. `weigher` may be null if `under` is absent; afterwards it has dropped the
-/// candidates that are not kept. O(n log n).
+/// Decides which candidates of a run are kept. They are given oldest first. Numbers rank before
+/// missing scores, and missing scores before NaN; `rules.tie` orders equal ones. Always kept, even
+/// beyond `under`: needed and awaited candidates, and the best by each rule of `best` (without such
+/// rules, the newest). `weigher` may be null if `under` is absent; afterwards every candidate that
+/// is not kept has been dropped from it. O(n log n).
 Decisions decide(std::span<const Candidate> candidates, const KeepRules& rules, Weigher* weigher);
 
-/// Indices into `scores`, which are in the order of time, from the best to the worst.
+/// Returns indices into `scores` from best to worst. `scores` are given oldest first.
 std::vector<std::size_t> ranking(std::span<const Score> scores, ScoreOrder order, Tie tie);
 
 }  // namespace flor::store

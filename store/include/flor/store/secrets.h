@@ -1,4 +1,4 @@
-// Secrets: the forms that keys and tokens have, and texts as they are recorded, without them.
+// Secrets: how keys and tokens are recognised, and how texts are recorded without them.
 #pragma once
 
 #include <cstddef>
@@ -10,47 +10,49 @@
 
 namespace flor::store {
 
-/// Stands in a record where a secret stood.
+/// Replaces a secret in a record.
 inline constexpr std::string_view kMasked = "***";
 
-/// A key or token of a form that is known to be one.
+/// A key or token that was recognised by its form.
 struct FoundSecret {
   std::size_t at = 0, size = 0;
   std::string_view kind;  ///< "GitHub token", "private key"
 };
 
-/// The first in `text`. `plausible`: only one that looks like a real key, as source code and
-/// documents have the forms themselves, and examples.
+/// Returns the first secret in `text`. `plausible`: only one that looks like a real key, for source
+/// code and documents, which contain such forms and examples.
 std::optional<FoundSecret> find_secret(std::string_view text, bool plausible = false);
 
-/// True for a name (of an option, a variable, an argument) and a value that are those of a secret:
-/// "password", "--api-key", "AWS_SECRET_ACCESS_KEY"; not "max_tokens", nor "eos-token" with "</s>".
+/// True if a name (of an option, variable or argument) and its value look like a secret: names such
+/// as "password", "--api-key", "AWS_SECRET_ACCESS_KEY"; not "max_tokens", nor "eos-token" with the
+/// value "</s>".
 bool is_secret(std::string_view name, std::string_view value);
 
-/// Further names for `is_secret`, separated by commas, from now on in this process.
+/// Adds names, separated by commas, that `is_secret` recognises in this process.
 void add_secret_names(std::string_view names);
 
-/// `text` with `kMasked` for the values of secret names in it ("db.password=x", "{"token": "x"}",
-/// "Authorization: Bearer x"), for the passwords of URLs and for what `find_secret` finds. Masking
-/// twice is the same as once.
+/// Returns `text` with `kMasked` in place of the values of secret names ("db.password=x",
+/// "{"token": "x"}", "Authorization: Bearer x"), passwords in URLs, and whatever `find_secret`
+/// finds. Masking a masked text changes nothing.
 std::string masked(std::string_view text);
-/// The same for the value of an option, variable or argument called `name`.
+/// Returns `value` masked, as the value of an option, variable or argument called `name`.
 std::string masked_value(std::string_view name, std::string_view value);
 bool is_masked(std::string_view value);
 
-/// The variable from which a replay or resume takes a value that the record masks:
-/// "FLOR_SECRET_API_KEY" for "--api-key".
+/// Returns the environment variable from which a replay or resume reads a value that is masked in
+/// the record: "FLOR_SECRET_API_KEY" for "--api-key".
 std::string secret_variable(std::string_view name);
 
-/// A value of a command line that is masked.
+/// A word of a command line whose value is masked.
 struct MaskedWord {
-  std::size_t at = 0;      ///< number of the word
-  std::size_t begins = 0;  ///< where the value begins in it
-  std::string name;        ///< of the option or variable; of a bare word its number
+  std::size_t at = 0;      ///< index of the word
+  std::size_t begins = 0;  ///< offset of the value in the word
+  std::string name;        ///< name of the option or variable; without a name, the index of the
+                           ///< word
 };
 
-/// A command line as it is recorded: made from any words, it holds them masked. There is no other
-/// way to make one, so that no secret of a command line can enter a record.
+/// A command line as it is recorded. Every constructor masks secrets, so that none can enter a
+/// record.
 class RecordedCommand {
  public:
   RecordedCommand() = default;
@@ -59,7 +61,7 @@ class RecordedCommand {
 
   const std::vector<std::string>& words() const { return words_; }
   bool empty() const { return words_.empty(); }
-  std::string text() const;  ///< the words with blanks between them
+  std::string text() const;  ///< the words, separated by spaces
   std::vector<MaskedWord> masked_words() const;
   bool operator==(const RecordedCommand&) const = default;
 
@@ -67,8 +69,8 @@ class RecordedCommand {
   std::vector<std::string> words_;
 };
 
-/// A text of a program, as the message of an exception, as it is recorded: made from any text, it
-/// holds that masked.
+/// A text from a program, such as an exception's message, as it is recorded. Every constructor
+/// masks secrets.
 class RecordedText {
  public:
   RecordedText() = default;

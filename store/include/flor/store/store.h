@@ -1,5 +1,5 @@
-// The store: a catalog and the packs it refers to, one per FLOR_HOME, shared by all experiments and
-// by every process that records, replays or looks.
+// The store: the catalog, journals and packs of one FLOR_HOME. All experiments, and all processes
+// that record, replay or read, share it.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -17,40 +17,41 @@
 
 namespace flor::store {
 
-class Filesystem;  // private: the seam for fault injection
+class Filesystem;  // private: the interface to the file system, which tests replace
 
-/// Where the store lies: `flag` if not empty, else $FLOR_HOME, else ~/.flor. Absolute.
+/// Returns the absolute path of the store: `flag` if not empty, else $FLOR_HOME, else ~/.flor.
 std::filesystem::path home_directory(std::string_view flag = {});
 
 enum class OpenMode {
-  create,     ///< make the directory and the catalog if they do not exist
+  create,     ///< create the directory and the catalog if they do not exist
   existing,   ///< throw NotFound if there is no store
-  freeing,    ///< like `existing`; on a full disk releases the reserve: for commands that free
+  freeing,    ///< like `existing`; on a full disk deletes the reserve file, for commands that free
               ///< space
-  read_only,  ///< like `existing`, and write nothing at all, not even to recover
+  read_only,  ///< like `existing`, but writes nothing, not even to recover
 };
 
-/// Held by the process that records a run, for as long as it lives; the kernel releases it when the
-/// process dies, however it dies. The other processes tell `running` from `interrupted` by it.
+/// The lock of a run that is being recorded. The recording process holds it as long as it lives,
+/// and the kernel releases it when the process dies. Other processes distinguish `running` from
+/// `interrupted` runs by it.
 class RunLock {
  public:
   RunLock(RunLock&&) noexcept;
   RunLock& operator=(RunLock&&) noexcept;
   ~RunLock();
-  /// For a child of fork(), which inherits the lock: closes it there, so that it does not outlast
-  /// the process that took it. Async-signal-safe.
+  /// Closes the lock that a child of fork() has inherited, so that it does not outlive the process
+  /// that took it. Call it in the child. Async-signal-safe.
   void forget_in_child() noexcept;
 
  private:
   friend class Store;
   RunLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_ = -1;
-  std::string path_;  ///< removed when the lock is released
+  std::string path_;  ///< deleted when the lock is released
 };
 
-/// Held by a process that reads checkpoints of a run, which may be deleted meanwhile: their content
-/// is not collected while any process holds a use. Released when the process dies, or by the
-/// destructor. Many may hold one at once.
+/// Protects the content of a run's checkpoints while a process reads them: content of checkpoints
+/// deleted meanwhile is not collected as long as any process holds a use. Many processes may hold
+/// one at once. Released by the destructor, or when the process dies.
 class RunUse {
  public:
   RunUse(RunUse&&) noexcept;
@@ -61,14 +62,14 @@ class RunUse {
   friend class Store;
   RunUse(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   int descriptor_ = -1;
-  std::string path_;  ///< removed by the last holder
+  std::string path_;  ///< deleted by the last holder
 };
 
 class Store {
  public:
-  /// Opens the store in `home`. Throws Error (cannot create, read-only, no space), NotFound,
-  /// Damaged (catalog unreadable), or Error for a store written by a newer Flor, each with the
-  /// remedy.
+  /// Opens the store in `home`. Throws NotFound if there is none, UsageError if `home` is not a
+  /// directory, Damaged if the catalog is unreadable, and Error if the store cannot be created or
+  /// written, space is lacking, or a newer Flor wrote it. Each message says how to fix it.
   static std::shared_ptr<Store> open(const std::filesystem::path& home, OpenMode mode);
   ~Store();
   Store(const Store&) = delete;
@@ -78,22 +79,24 @@ class Store {
   Catalog& catalog();
   const Catalog& catalog() const;
 
-  /// How long a call of the catalog waits for other processes before it throws Busy; 30 s at first.
+  /// Sets how long a call of the catalog waits for other processes before it throws Busy. Initially
+  /// 30 s.
   void set_patience(std::chrono::milliseconds patience);
-  /// Why files in the home cannot be locked: "No locks available"; empty if they can.
+  /// Returns why files in the home cannot be locked, as "No locks available"; empty if they can.
   std::string why_locks_fail() const;
 
-  /// A file through which the ranks of a group may talk while they record; nothing of the store.
+  /// Returns the path of the file through which ranks of a group communicate while they record. It
+  /// is no part of the record.
   std::filesystem::path rank_board(std::string_view key) const;
 
-  /// Takes the lock of a run; nothing if another process holds it.
+  /// Takes the lock of a run. Returns nullopt if another process holds it.
   std::optional<RunLock> lock_run(std::string_view key);
 
   /// True while a process holds the run's lock.
   bool is_being_recorded(std::string_view key) const;
 
-  /// Must be taken before the run's checkpoints are looked up. Nothing if the store was opened for
-  /// reading only.
+  /// Protects the run's checkpoints (see RunUse). Call it before looking them up. Returns nullopt
+  /// if the store was opened for reading only.
   std::optional<RunUse> use_run(std::string_view key) const;
 
   struct Impl;  // private
@@ -104,7 +107,7 @@ class Store {
   std::unique_ptr<Impl> impl_;
 };
 
-/// One thing that `check` found wrong.
+/// One problem that `check` found.
 struct Finding {
   enum class Kind {
     catalog,
@@ -115,23 +118,24 @@ struct Finding {
     missing_chunk,
     damaged_checkpoint,
     orphan,
-    unreadable  ///< a run of which something recorded cannot be read: no repair brings it back
+    unreadable  ///< a recorded fact of a run cannot be read, and repair cannot restore it
   };
   Kind kind = Kind::catalog;
-  std::string what;  ///< one line: the damage, its place, and the checkpoints lost by it
-  std::vector<std::string> lost = {};  ///< all of these
+  std::string what;  ///< one line: the damage, where it is, and the checkpoints lost by it
+  std::vector<std::string> lost = {};  ///< the lost checkpoints, without the limit that `what` has
 };
 
 struct CheckReport {
   std::vector<Finding> findings;     ///< damage; empty if the store is sound
-  std::vector<std::string> remarks;  ///< harmless: torn tails, bytes that nothing refers to
+  std::vector<std::string> remarks;  ///< harmless: incomplete ends of files, bytes that nothing
+                                     ///< refers to
   std::int64_t packs = 0, chunks = 0, checkpoints = 0, runs = 0;
   std::uint64_t bytes_read = 0;
 };
 
-/// Reads the journals, verifies the integrity of the catalog and the queue, that every checkpoint's
-/// chunks exist, and (with `read_data`) that every chunk decodes to the content it is named after.
-/// Safe while others record.
+/// Reads the journals and verifies that catalog and queue are intact, that the chunks of all
+/// checkpoints exist, and, with `read_data`, that each chunk decodes to the content it is named
+/// after. Safe while other processes record.
 CheckReport check(const Store& store, bool read_data);
 
 }  // namespace flor::store

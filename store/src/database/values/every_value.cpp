@@ -23,7 +23,7 @@ constexpr const char* kColumns =
     "CREATE TABLE every_value (series INTEGER, epoch INTEGER, step INTEGER, inner TEXT, ordinal "
     "INTEGER, replay INTEGER, type INTEGER, value)";
 
-/// Constraints that a scan is given.
+/// Columns that a query constrains to one value (bit mask).
 enum Given : int { of_series = 1, of_epoch = 2 };
 
 struct Table : sqlite3_vtab {
@@ -32,7 +32,7 @@ struct Table : sqlite3_vtab {
 
 struct Cursor : sqlite3_vtab_cursor {
   Connection* connection = nullptr;
-  std::vector<std::int64_t> waiting;  ///< series, the next one last
+  std::vector<std::int64_t> waiting;  ///< ids of series still to be read, the next one last
   std::int64_t series = 0;
   std::int64_t first_epoch = INT64_MIN, last_epoch = INT64_MAX;
   std::optional<SeriesReader> reader;
@@ -56,7 +56,8 @@ struct Cursor : sqlite3_vtab_cursor {
 
 Cursor& cursor_of(sqlite3_vtab_cursor* cursor) { return *static_cast<Cursor*>(cursor); }
 
-/// No exception may pass through SQLite.
+/// Calls `work` and turns exceptions into error codes, because none may pass through SQLite's C
+/// code.
 template <typename Work>
 int guarded(sqlite3_vtab* table, const Work& work) {
   try {
@@ -80,7 +81,7 @@ int guarded(sqlite3_vtab* table, const Work& work) {
 int connect(sqlite3* database, void* connection, int, const char* const*, sqlite3_vtab** made,
             char**) {
   if (const int code = sqlite3_declare_vtab(database, kColumns); code != SQLITE_OK) return code;
-  // The module reads only tables that the statement could read itself.
+  // The module is harmless: it reads only tables that the statement could read itself.
   sqlite3_vtab_config(database, SQLITE_VTAB_INNOCUOUS);
   auto table = std::make_unique<Table>();
   table->connection = static_cast<Connection*>(connection);
@@ -93,7 +94,7 @@ int disconnect(sqlite3_vtab* table) {
   return SQLITE_OK;
 }
 
-/// True if the rows of one series come in the requested order anyway.
+/// True if the requested order is the one in which the rows of a series are returned anyway.
 bool is_ordered(const sqlite3_index_info& info) {
   static constexpr Column kOrder[] = {epoch, step, inner, ordinal};
   int expected = 0;
@@ -139,7 +140,7 @@ int close(sqlite3_vtab_cursor* cursor) {
   return SQLITE_OK;
 }
 
-/// The integer that equals the argument. Nothing: none does.
+/// Returns the integer that equals the argument; nullopt if there is none.
 std::optional<std::int64_t> integer_of(sqlite3_value* argument) {
   switch (sqlite3_value_numeric_type(argument)) {
     case SQLITE_INTEGER:
@@ -238,7 +239,7 @@ int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* id) {
 
 const sqlite3_module kModule = [] {
   sqlite3_module module{};
-  // Without xCreate the table exists by its name alone: no CREATE is needed.
+  // Without xCreate the table exists under its name without a CREATE statement.
   module.xConnect = connect;
   module.xBestIndex = choose;
   module.xDisconnect = disconnect;

@@ -1,4 +1,4 @@
-// Columns of SQLite that keep a logged value and its place without losing a bit.
+// Stores a logged value and its place in columns of SQLite without changing a bit.
 #pragma once
 
 #include "database/sqlite.h"
@@ -10,20 +10,21 @@
 
 namespace flor::store {
 
-/// The 8 bytes that stand for a NaN in a column.
+/// Returns the 8 bytes that represent a NaN in a column.
 std::array<std::byte, 8> bytes_of_nan(double nan);
 
-/// Binds the scalar. A NaN becomes the blob of its 8 bytes (IEEE 754, little-endian), because
-/// SQLite would turn it into NULL. `nan` is scratch that must live until the execution.
+/// Binds the scalar to a parameter. A NaN is bound as a blob of its 8 bytes (IEEE 754,
+/// little-endian), because SQLite would turn it into NULL. `nan` holds these bytes and must live
+/// until the statement has been executed.
 void bind_scalar(Query& query, int index, const Scalar& scalar, std::byte (&nan)[8]);
 
 Scalar read_scalar(const Query& row, int column);
 
-/// The number that a boolean, an integer or a real represents; NaN for everything else.
+/// Returns the number that a boolean, an integer or a real represents; NaN for all other types.
 double number_of(ValueType type, const Scalar& scalar);
 
-/// Compares the indices of deeper loops, "4,0" and "10", as lists of numbers: negative, 0,
-/// positive.
+/// Compares two Place::inner, as "4,0" and "10", as lists of numbers. Returns a negative number, 0,
+/// or a positive number.
 int compare_inner(std::string_view a, std::string_view b);
 
 }  // namespace flor::store

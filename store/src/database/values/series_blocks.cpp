@@ -18,14 +18,15 @@ namespace {
 
 constexpr std::size_t kChecksumBytes = 8;
 
-/// Needed because pages of SQLite have none: a flipped bit would yield another number.
+/// A checksum is needed because SQLite's pages have none: after a bit flip a block might decode to
+/// other numbers.
 std::uint64_t checksum_of(std::span<const std::byte> block) {
   return XXH3_64bits(block.data(), block.size());
 }
 
 using Points = std::shared_ptr<const std::vector<Point>>;
 
-/// Each thread keeps the last block that it decoded: a caller that asks epoch by epoch needs the
+/// Each thread caches the last decoded block, because a caller that reads epoch by epoch needs the
 /// same block many times.
 Points decode(const Connection& connection, Bytes content, std::int64_t series) {
   struct Decoded {
@@ -136,14 +137,14 @@ std::optional<StepKey> SeriesBlocks::last(std::int64_t series) {
 void SeriesBlocks::append(std::int64_t series, std::span<const Point> points) {
   while (!points.empty()) {
     std::size_t size = std::min(points.size(), kBlockPointsMax);
-    // A step is never split between blocks.
+    // The values of a step must not be split between blocks.
     if (size < points.size()) {
       while (size > 0 && key_of(points[size - 1]) == key_of(points[size])) --size;
     }
     std::size_t text = 0, fits = 0;
     while (fits < size && (text += points[fits].inner.size()) <= kBlockTextMax) ++fits;
     while (fits < size && fits > 0 && key_of(points[fits - 1]) == key_of(points[fits])) --fits;
-    if (fits == 0) {  // one step has more than fits into a block
+    if (fits == 0) {  // a single step has more values than fit into a block
       const auto end = std::ranges::find_if(
           points, [&](const Point& point) { return key_of(point) != key_of(points.front()); });
       for (const Point& point : std::span(points.begin(), end)) put_row(connection_, series, point);
@@ -157,7 +158,7 @@ void SeriesBlocks::append(std::int64_t series, std::span<const Point> points) {
 
 void SeriesBlocks::break_up(std::int64_t series, StepKey first, StepKey last) {
   const auto end = last_of(connection_, kLastOfBlocks, series);
-  if (!end || *end < first) return;  // new values mostly come after all blocks
+  if (!end || *end < first) return;  // the usual case: new values come after all blocks
   std::vector<std::pair<std::int64_t, Points>> found;
   {
     const auto rows = connection_(

@@ -1,4 +1,4 @@
-// Catalog: how the programs of runs are built.
+// Functions of Catalog about how the programs of runs are built.
 #include "database/database.h"
 #include "database/rows.h"
 #include "index/writing.h"

@@ -1,4 +1,4 @@
-// Catalog: runs that continue from a boundary in the record of another one.
+// Functions of Catalog about forked runs, which continue from a boundary in another run's record.
 #include "database/database.h"
 #include "index/catalog/labels.h"
 #include "index/copies/run_image.h"

@@ -1,4 +1,4 @@
-// Catalog: how the ranks of a group find each other.
+// Functions of Catalog by which the ranks of a group find each other.
 #include "database/database.h"
 #include "index/refresh.h"
 #include "index/writing.h"
@@ -72,7 +72,8 @@ void apply(Database& database, std::int64_t run, const CloseLaunchEvent&) {
 
 std::optional<RankLaunch> Catalog::find_launch(std::string_view launch) const {
   const Lock lock(database_->mutex);
-  follow_others(*database_);  // who asks waits for another process
+  // The caller waits for another process, which may run on another machine.
+  follow_others(*database_);
   const auto row = database_->connection(
       "SELECT leader, launch, started_us, attempt, version, main_loop, rank_launch.iteration, "
       "epoch, "

@@ -1,4 +1,4 @@
-// Catalog: the parts of a run: arguments, loops, iterations, checkpoints.
+// Functions of Catalog about the parts of a run: arguments, loops, iterations, checkpoints.
 #include "database/database.h"
 #include "database/rows.h"
 #include "index/catalog/checkpoint_rows.h"

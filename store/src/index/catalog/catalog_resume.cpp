@@ -1,4 +1,4 @@
-// Catalog: interrupted runs that another process resumes.
+// Functions of Catalog about interrupted runs that another process resumes.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "database/rows.h"
@@ -19,21 +19,24 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// The part before the "@" of "train@begin" and "train@120".
+/// Returns the loop in the name of a checkpoint, the part before '@' in "train@begin" or
+/// "train@120".
 std::string_view loop_of(std::string_view name) { return name.substr(0, name.find('@')); }
 
-/// True for checkpoints of the resumed iteration that lie before the point: only these are kept.
+/// True for checkpoints of the resumed iteration that were taken before the point; only they are
+/// kept.
 bool is_kept(const ResumePoint& point, CheckpointKind kind, std::string_view name) {
-  if (kind == CheckpointKind::boundary) return true;  // it lies before the iteration
-  if (kind == CheckpointKind::saved) return true;     // see forget_saved_after
+  if (kind == CheckpointKind::boundary) return true;  // the boundary lies before the iteration
+  if (kind == CheckpointKind::saved) return true;     // handled by forget_saved_after
   if (point.loop.empty()) return false;
   if (std::ranges::find(point.kept, loop_of(name)) != point.kept.end()) {
     return kind == CheckpointKind::loop_end;
   }
   if (loop_of(name) != point.loop) return false;
-  if (kind != CheckpointKind::step) return name != point.loop;  // its end comes after the point
+  if (kind != CheckpointKind::step) return name != point.loop;  // the loop's end is after the point
   const auto step = parse_step_name(name);
-  return step && step->step <= point.step;  // the resumed run checks itself from an earlier one
+  // Earlier checkpoints are kept, because the resumed run checks itself from one of them.
+  return step && step->step <= point.step;
 }
 
 void forget_checkpoints_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
@@ -57,7 +60,7 @@ void forget_checkpoints_after(Connection& connection, std::int64_t run, const Re
   }
 }
 
-/// Removes checkpoints saved by code that will be executed again, and deleted checkpoints of it.
+/// Deletes saved checkpoints, also already deleted ones, whose code will be executed again.
 void forget_saved_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   std::vector<std::int64_t> gone;
   {
@@ -76,7 +79,8 @@ void forget_saved_after(Connection& connection, std::int64_t run, const ResumePo
     connection("DELETE FROM score WHERE run = ?1 AND number = ?2", run, number)->run();
     connection("DELETE FROM saved WHERE run = ?1 AND number = ?2", run, number)->run();
   }
-  // A checkpoint without a row in `saved` was interrupted before it got one: it is removed, too.
+  // A checkpoint without a row in `saved` belongs to a save that was interrupted; it is deleted,
+  // too.
   for (const char* table : {"checkpoint", "discarded"}) {
     connection(fmt::format("DELETE FROM {} WHERE run = ?1 AND kind = ?2 AND loop NOT IN (SELECT "
                            "name FROM saved WHERE run = ?1)",
@@ -131,7 +135,7 @@ void forget_loops_after(Connection& connection, std::int64_t run, const ResumePo
       ->run();
 }
 
-/// Shortens and removes decisions, which are kept for ranges of iterations.
+/// Deletes or shortens decisions, each of which covers a range of iterations.
 void forget_decisions_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   connection(
       "DELETE FROM decision WHERE run = ?1 AND (main_loop > ?2 OR (main_loop = ?2 AND first >= "
@@ -185,7 +189,8 @@ void apply(Database& database, std::int64_t run, const InterruptEvent& event) {
 
 void Catalog::resume_run(std::int64_t run, const Resumption& resumption) {
   Writing writing(*database_);
-  // The events of the previous process come first, as in a rebuilt index.
+  // Enters the events of the previous process first, so that their order is that of a rebuilt
+  // index.
   if (const auto row = database_->connection("SELECT key FROM run WHERE id = ?1", run); row->step())
     enter_behind(*database_, {row->text(0)});
   writing.add(run, ResumeEvent{resumption});

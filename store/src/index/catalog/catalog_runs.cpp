@@ -1,4 +1,4 @@
-// Catalog: runs, from their start to their end, and ways to find them again.
+// Functions of Catalog about runs: their beginning and end, listing and finding them.
 #include "base/edit_distance.h"
 #include "database/database.h"
 #include "database/rows.h"
@@ -24,7 +24,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// Columns that listings show, then those that are shown for a single run only.
+// The columns that listings show, and then those that only a single run's view shows.
 #define FLOR_RUN_SUMMARY                                                                  \
   "SELECT run.id, run.key, experiment.name, run.started_us, run.version, run.directory, " \
   "run.finished_us, run.failed, run.message, run.degraded, run.epochs, run.checkpoints, " \
@@ -41,7 +41,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
   "LEFT JOIN run AS leader ON leader.id = rank_run.leader "
 #define FLOR_RUN_COLUMNS FLOR_RUN_SUMMARY FLOR_RUN_START FLOR_RUN_TABLES
 
-/// Selects only the first existing rank of a group.
+/// SQL condition: the run is that of the lowest existing rank of its group, or has no group.
 #define FLOR_FIRST_RANK                                                    \
   "(rank_run.rank IS NULL OR NOT EXISTS (SELECT 1 FROM rank_run AS lower " \
   "WHERE lower.leader = rank_run.leader AND lower.rank < rank_run.rank)) "
@@ -52,8 +52,8 @@ std::string new_run_key() { return fmt::format("{:016x}", random_bits()); }
 
 namespace {
 
-/// Reads rows of FLOR_RUN_COLUMNS, or without FLOR_RUN_START for a summary. Consecutive runs mostly
-/// have the same command and environment, so the last ones are kept decoded.
+/// Reads rows of FLOR_RUN_COLUMNS (for a summary, without FLOR_RUN_START). Keeps the last command
+/// and environment decoded, because consecutive runs mostly have the same ones.
 class RunReader {
  public:
   explicit RunReader(Database& database, RunDetail detail = RunDetail::all)
@@ -65,7 +65,7 @@ class RunReader {
     return run;
   }
 
-  /// Overwrites `run`, and reuses its memory.
+  /// Overwrites all fields of `run`, reusing its memory.
   void read(const Query& row, Run& run) {
     run.id = row.integer(0);
     run.key = row.text_view(1);
@@ -106,7 +106,7 @@ class RunReader {
   }
 
  private:
-  /// A kind of a later version counts as fetched, not as recorded here.
+  /// An unknown kind, from a later version, counts as fetched.
   static void read_origin(const Query& row, RunOrigin& origin) {
     constexpr auto kImported = static_cast<std::int64_t>(RunOrigin::Kind::imported);
     const std::int64_t kind = row.is_null(17) ? 0 : row.integer(17);
@@ -167,7 +167,7 @@ class RunReader {
   std::map<std::string, std::string> environment_;
 };
 
-/// A limit in the form that SQLite takes.
+/// Converts a limit to SQLite's type.
 std::int64_t rows_of(std::size_t limit) {
   return static_cast<std::int64_t>(std::min(limit, static_cast<std::size_t>(INT64_MAX)));
 }
@@ -208,26 +208,26 @@ void add_rank(Connection& connection, std::int64_t run, const RankPlace& place) 
       ->run();
 }
 
-/// The first text after all texts that begin with the prefix of hex digits.
+/// Returns the first text after all texts that begin with the prefix (hex digits).
 std::string prefix_end(std::string prefix) {
   ++prefix.back();
   return prefix;
 }
 
-/// The runs of an experiment that its name means.
+/// Which runs of an experiment a name refers to.
 enum class Meant {
-  ours,     ///< those not fetched
-  fetched,  ///< the others
+  ours,     ///< runs that were not fetched
+  fetched,  ///< fetched runs
 };
 
-/// Tries the forms in which a run can be named, one after the other.
+/// Interprets a run specification in the possible forms, one after the other.
 class Resolver {
  public:
   Resolver(Database& database, std::string_view spec, RunPresence presence)
       : database_(database), spec_(spec), presence_(presence) {}
 
-  /// Runs that were not fetched come first in every form, and a key before the name of a fetched
-  /// run: a user who names a run elsewhere must not be able to choose what a name means here.
+  /// For every form tries runs that were not fetched first, and a key before the name of a fetched
+  /// run: someone who names a run elsewhere must not be able to change what a name means here.
   Run resolve() {
     for (const Meant meant : {Meant::ours, Meant::fetched}) {
       meant_ = meant;
@@ -273,7 +273,7 @@ class Resolver {
                                            : "run.id IN " FLOR_REMOVED_RUNS;
   }
 
-  /// Throws NotFound with the way back if only a removed run is called so.
+  /// If only a removed run matches, throws NotFound with the command that restores it.
   void say_if_removed() {
     std::optional<Run> removed;
     try {
@@ -286,7 +286,7 @@ class Resolver {
                                removed->key.substr(0, 8)));
   }
 
-  /// The experiment of this name, if it has a run that is meant.
+  /// Returns the id of the experiment with this name, if it has a run of the kind `meant_`.
   std::optional<std::int64_t> experiment(std::string_view name) {
     const auto row = database_.connection(
         "SELECT id FROM experiment WHERE name = ?1 AND EXISTS (SELECT 1 FROM run LEFT JOIN origin "
@@ -353,7 +353,7 @@ class Resolver {
   }
 
   std::optional<Run> no_experiment(std::string_view name) {
-    if (meant_ == Meant::ours) return std::nullopt;  // it may name a fetched one, or be a key
+    if (meant_ == Meant::ours) return std::nullopt;  // it may be a fetched run's, or a key
     throw NotFound(fmt::format("there is no experiment '{}': {}", name, advice(name)));
   }
 
@@ -368,7 +368,7 @@ class Resolver {
     if (versions.size() > 1) throw_ambiguous(prefix, versions);
   }
 
-  /// True for hex digits that are too few to choose a run by.
+  /// True if the text consists of hex digits, but too few to identify a run.
   bool begins_a_key() {
     const std::string prefix = lower(spec_);
     if (prefix.empty() || prefix.size() >= kPrefixMin || !is_hex(prefix)) return false;
@@ -456,7 +456,8 @@ Catalog::~Catalog() = default;
 
 namespace {
 
-/// Id of the first rank's run with this key; 0 without a key: the run is that itself.
+/// Returns the id of rank 0's run with this key; 0 if the key is empty, as the run is rank 0
+/// itself.
 std::int64_t leader_of(Connection& connection, const std::string& key) {
   if (key.empty()) return 0;
   const auto row = connection("SELECT id FROM run WHERE key = ?1", key);
@@ -518,7 +519,7 @@ Run Catalog::add_run(const NewRun& run, const std::optional<RunBuild>& build,
 
 void apply(Database& database, std::int64_t run, const DropEvent&) {
   Connection& connection = database.connection;
-  // Removes results that came only with this run.
+  // Deletes results that arrived with this run only.
   connection(
       "DELETE FROM job WHERE id IN (SELECT job FROM fetched_result GROUP BY job HAVING "
       "count(*) = 1 AND max(run) = (SELECT key FROM run WHERE id = ?1))",
@@ -635,7 +636,7 @@ void Catalog::each_run(Run& run, const std::function<bool()>& visit,
                   : listing.among                        ? FLOR_IS_REMOVED("run.id")
                                                          : "run.id IN " FLOR_REMOVED_RUNS);
   if (listing.among) {
-    // An unfinished statement keeps all reads at one state of the catalog.
+    // The unfinished statement keeps all reads on one state of the catalog.
     const auto moment = database_->connection("SELECT 1 FROM run");
     moment->step();
     for (const std::int64_t id : *listing.among) {

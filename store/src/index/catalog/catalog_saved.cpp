@@ -1,4 +1,4 @@
-// Catalog: saved checkpoints, the strategy by which a run's checkpoints are kept, deleted ones.
+// Functions of Catalog about saved checkpoints, the strategy of a run, and deleted checkpoints.
 #include "database/database.h"
 #include "index/catalog/checkpoint_rows.h"
 #include "index/writing.h"
@@ -18,12 +18,12 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr auto kSaved = static_cast<std::int64_t>(CheckpointKind::saved);
 
-/// The value of a column: NULL for NaN.
+/// Returns the value to store for a score: NULL for NaN.
 std::optional<double> column_of(double score) {
   return std::isnan(score) ? std::nullopt : std::optional(score);
 }
 
-/// Removes checkpoints with the number, the name or the place of one that is saved now.
+/// Deletes checkpoints with the same number, name or place as the one that is saved now.
 void forget_replaced(Connection& connection, std::int64_t run, const SavedCheckpoint& saved) {
   std::vector<std::pair<std::int64_t, std::string>> replaced;
   {

@@ -37,7 +37,7 @@ NamedRow name_row(Connection& connection, const char* table, std::int64_t id) {
            row->digest(5)}};
 }
 
-/// Calls `use` with the id of each row of the table that has one of the names.
+/// Calls `use` with the id of each row of the table that matches one of the names.
 template <typename Use>
 void each_named(Connection& connection, const char* table, std::int64_t run,
                 std::span<const CheckpointName> names, const Use& use) {
@@ -94,7 +94,7 @@ void apply(Database& database, std::int64_t run, const DiscardEvent& event) {
 void apply(Database& database, std::int64_t run, const UndiscardEvent& event) {
   Connection& connection = database.connection;
   each_named(connection, "discarded", run, event.checkpoints, [&](std::int64_t id) {
-    // A checkpoint that was taken again since has another id, and stays.
+    // A checkpoint taken again at the same place has another id, and is not replaced.
     connection("INSERT OR IGNORE INTO checkpoint (" FLOR_DISCARDED_COLUMNS
                ") SELECT " FLOR_DISCARDED_COLUMNS " FROM discarded WHERE id = ?1",
                id)

@@ -1,4 +1,4 @@
-// Catalog: epochs with something that could not be stored.
+// Functions of Catalog about epochs whose checkpoints or values could not be stored.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "index/writing.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// "epoch 3", "epochs 3, 17..19 and 4 more"; adjacent ranges are merged.
+/// Returns "epoch 3" or "epochs 3, 17..19 and 4 more", merging adjacent ranges.
 std::string ranges_text(std::span<const Gap> gaps, bool values) {
   constexpr std::size_t kNamed = 4;
   std::vector<Gap> ranges;

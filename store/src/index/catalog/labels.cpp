@@ -17,12 +17,12 @@
 namespace flor::store {
 namespace {
 
-/// Name of the label that keeps the name under which a renamed run was recorded.
+/// The label with this name holds the experiment under which a renamed run was recorded.
 constexpr std::string_view kFirstName = "was";
 
-/// Labels of one run that are looked at where they come from elsewhere.
+/// Limit of the number of labels of a run that are read from elsewhere.
 constexpr std::int64_t kForeignLabelsMax = 1000;
-/// The clocks of machines differ by no more; in microseconds.
+/// The largest difference that is assumed between clocks of machines, in microseconds.
 constexpr std::int64_t kClockErrorMax = std::int64_t{24 * 3600} * 1'000'000;
 
 void put_label(Connection& connection, std::int64_t run, const LabelEvent& label) {
@@ -34,7 +34,7 @@ void put_label(Connection& connection, std::int64_t run, const LabelEvent& label
       ->run();
 }
 
-/// The runs that have the labels of this one.
+/// Returns the runs that carry the labels of this run's group (or of the run itself).
 std::vector<std::int64_t> labelled_runs(Connection& connection, std::int64_t run) {
   std::vector<std::int64_t> ranks;
   const auto rows = connection(
@@ -49,7 +49,7 @@ std::vector<std::int64_t> labelled_runs(Connection& connection, std::int64_t run
   return ranks;
 }
 
-/// A value that is not empty, of the first run that has the labels.
+/// True if the run has a nonempty label of this kind and name.
 bool has_label(Connection& connection, std::int64_t run, LabelKind kind, std::string_view name) {
   return connection(
              "SELECT 1 FROM label WHERE run = ?1 AND kind = ?2 AND name = ?3 AND value <> ''", run,
@@ -57,7 +57,7 @@ bool has_label(Connection& connection, std::int64_t run, LabelKind kind, std::st
       ->step();
 }
 
-/// Tags stand in conditions, and beside each other in tables.
+/// A tag must not contain characters that conditions (`--where`) or tables use.
 bool is_tag(std::string_view tag) {
   constexpr std::string_view kSpecial = "<>=!~()'\",;|";
   const bool plain = std::ranges::none_of(tag, [&](unsigned char c) {
@@ -91,7 +91,7 @@ void check_known(Connection& connection, std::int64_t run) {
   throw NotFound("the run is not in the store any more: `flor list` shows what there is");
 }
 
-/// Whether a command here could have said this about the run.
+/// True if a command in this home could have set this label on the run.
 bool can_be_said(Connection& connection, std::int64_t run, const LabelEvent& label) {
   switch (label.kind) {
     case LabelKind::tag:
@@ -108,7 +108,7 @@ bool can_be_said(Connection& connection, std::int64_t run, const LabelEvent& lab
   return false;
 }
 
-/// Moves a run to an experiment, and forgets the one before with its last run.
+/// Moves a run to an experiment, and deletes the previous experiment if it has no more runs.
 void move_to(Connection& connection, std::int64_t run, std::string_view experiment) {
   const std::int64_t id = intern(connection, "experiment", "name", experiment);
   std::int64_t before = 0;
@@ -125,7 +125,7 @@ void move_to(Connection& connection, std::int64_t run, std::string_view experime
       ->run();
 }
 
-/// Moves the run, and those that it leads, to the experiment that its label names.
+/// Moves the run, and the runs of a group that it leads, to the experiment that its label names.
 void settle_name(Connection& connection, std::int64_t run) {
   std::string name;
   {
@@ -204,7 +204,7 @@ void rename_run(Store& store, std::int64_t run, std::string_view experiment) {
     }
   }
   Writing writing(database);
-  // By the first name another store recognizes the run.
+  // Other stores recognise the run by its first name.
   const std::int64_t labelled = labelled_runs(writing.connection(), run).front();
   if (!has_label(writing.connection(), labelled, LabelKind::name, kFirstName)) {
     const auto row = writing.connection()(

@@ -1,5 +1,5 @@
-// A resuming rank 0 locks its run and closes the previous launch in one transaction, and a joining
-// rank looks at both in one: it sees the state before or after, and never one between.
+// A resuming rank 0 locks its run and closes the previous launch in one transaction. A joining rank
+// reads both in one transaction, so it never sees only one of the two changes.
 #include "index/catalog/rank_launch.h"
 
 #include "database/store_impl.h"

@@ -10,12 +10,13 @@
 namespace flor::store {
 namespace {
 
-/// The point inside the iteration after the boundary `point`, if a checkpoint is stored there.
+/// Returns the point inside the iteration after the boundary `point`, if a checkpoint inside it is
+/// stored.
 std::optional<ResumePoint> step_after(const ResumePoint& point,
                                       const std::vector<CheckpointInfo>& checkpoints,
                                       const std::vector<LoopExecution>& executions) {
   ResumePoint inside = point;
-  for (const CheckpointInfo& info : checkpoints) {  // the latest counts
+  for (const CheckpointInfo& info : checkpoints) {  // the last match counts
     if (info.key.kind != CheckpointKind::step || info.key.main_loop != point.main_loop ||
         info.key.iteration != point.iteration) {
       continue;
@@ -34,7 +35,7 @@ std::optional<ResumePoint> step_after(const ResumePoint& point,
   return inside;
 }
 
-/// The boundaries of one main loop that are stored.
+/// Returns the stored boundaries of one main loop.
 std::set<std::int64_t> boundaries(const std::vector<CheckpointInfo>& checkpoints,
                                   std::int64_t main_loop) {
   std::set<std::int64_t> iterations;
@@ -70,13 +71,13 @@ std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run)
   const auto boundaries_of = [&](std::size_t i) {
     return i < loops.size() ? boundaries(checkpoints, loops[i].ordinal) : std::set<std::int64_t>();
   };
-  std::vector<ResumePoint> points(1);  // the beginning
+  std::vector<ResumePoint> points(1);  // begins with the beginning of the run
   for (std::size_t i = 0; i < loops.size(); ++i) {
     const MainLoop& loop = loops[i];
     const std::set<std::int64_t> stored = boundaries_of(i);
     for (const std::int64_t iteration : stored) {
-      // A boundary may be durable before the iteration that it ends is known to be complete. A loop
-      // that was left by `break` must not be resumed.
+      // A boundary may be durable before its iteration is recorded as complete, so it is not used.
+      // A loop that was left by `break` must not be resumed.
       const bool left = loop.ended && loop.broke;
       if (iteration > loop.iterations || (left && iteration == loop.iterations)) break;
       points.push_back({.main_loop = loop.ordinal,
@@ -87,7 +88,7 @@ std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run)
         points.push_back(*std::move(inside));
       }
     }
-    // A loop that an exception left is over only if the state that followed it is stored.
+    // A loop that was left by an exception counts as over only if a state after it is stored.
     const bool over = loop.ended || !boundaries_of(i + 1).empty();
     if (!over || !stored.contains(loop.iterations)) break;
     points.push_back({.main_loop = loop.ordinal + 1, .epoch = loop.first_epoch + loop.iterations});
@@ -138,7 +139,7 @@ std::optional<CheckpointInfo> step_before(const Catalog& catalog, std::int64_t r
     }
   }
   std::optional<CheckpointInfo> nearest;
-  for (const CheckpointInfo& info : catalog.checkpoints(run)) {  // the latest counts
+  for (const CheckpointInfo& info : catalog.checkpoints(run)) {  // the last match counts
     if (info.key.kind != CheckpointKind::step || info.key.main_loop != point.main_loop ||
         info.key.iteration != iteration) {
       continue;

@@ -1,4 +1,4 @@
-// Points at which an interrupted run can resume, decided from its record alone.
+// The points at which an interrupted run can be resumed, computed from its record.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -12,44 +12,45 @@
 
 namespace flor::store {
 
-/// The name of a checkpoint inside a nested loop: the loop and the number of complete iterations.
-/// No name of a loop contains '@'.
+/// Returns the name of a checkpoint inside a nested loop: the loop's name and the number of
+/// completed iterations, as "train@120". Names of loops never contain '@'.
 std::string step_name(std::string_view loop, std::int64_t step);
-/// The reverse: the parts of such a name; nothing if it is none.
+/// The name of a checkpoint inside a nested loop, parsed; nullopt for any other name.
 struct StepName {
   std::string loop;
   std::int64_t step = 0;
 };
 std::optional<StepName> parse_step_name(std::string_view name);
 
-/// The latest point before which everything is durable: inside an iteration, if that was
-/// checkpointed and the boundary before it is stored; else the latest boundary.
-/// `latest`: no boundary after that iteration of the interrupted main loop. Without `inside`
-/// checkpoints inside iterations are skipped.
+/// Returns the latest point before which everything is durable: inside an iteration, if a
+/// checkpoint was taken there and the boundary before that iteration is stored; otherwise at the
+/// latest boundary. `latest`: ignore boundaries after this iteration of the interrupted main loop.
+/// `inside`: consider checkpoints inside iterations.
 ResumePoint find_resume_point(const Catalog& catalog, std::int64_t run,
                               std::int64_t latest = INT64_MAX, bool inside = true);
 
-/// Resume points to try at most, newest first: the first that can be restored completely is used.
+/// How many resume points are tried, newest first, until one can be restored completely.
 constexpr int kResumeTries = 4;
 
-/// Every point at which a run can resume, the latest first. The last one is the beginning.
+/// Returns all points at which a run can resume, latest first. The last one is its beginning.
 std::vector<ResumePoint> resume_points(const Catalog& catalog, std::int64_t run);
 
-/// True for the same place in the program, whatever `kept` is.
+/// True if both are the same place in the program; ignores `kept`.
 bool is_same_place(const ResumePoint& a, const ResumePoint& b);
 
-/// The places at which all of these runs can resume, the latest first. The last one is the
+/// Returns the points at which all of these runs can resume, latest first. The last one is the
 /// beginning.
 std::vector<ResumePoint> common_resume_points(const Catalog& catalog,
                                               std::span<const std::int64_t> runs);
 
-/// The checkpoint inside a nested loop that is the nearest one before the point and before the end
-/// of that loop: in the same execution of the loop, or, if the point is the beginning of an
-/// iteration, in the iteration before it. Nothing if none is stored.
+/// Returns the nearest checkpoint inside a nested loop that was taken before the point: in the same
+/// execution of the loop, or, if the point is the beginning of an iteration, in the iteration
+/// before it. A checkpoint at the end of the loop does not count. Returns nullopt if none is
+/// stored.
 std::optional<CheckpointInfo> step_before(const Catalog& catalog, std::int64_t run,
                                           const ResumePoint& point);
 
-/// "epoch 3, step 120 of train", "epoch 3", "the end of its loops"
+/// Returns "epoch 3, step 120 of train", "epoch 3" or "the end of its loops".
 std::string print_point(const ResumePoint& point);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Removes the part of a run's record that comes after the point of resuming.
+// Deletes what a run recorded after the point from which it is resumed.
 #pragma once
 
 #include "database/database.h"
@@ -8,15 +8,16 @@
 
 namespace flor::store {
 
-/// Removes values that were logged after the point, and answers of replays there, and updates the
-/// summaries of the names. Within a transaction of the caller.
+/// Deletes values logged after the point and answers of replays there, and updates the summaries of
+/// the metrics. Within a transaction of the caller.
 void forget_values_after(Database& database, std::int64_t run, const ResumePoint& point);
 
-/// The same for all else: checkpoints, loops, decisions and gaps. The run is interrupted then.
+/// Deletes everything else recorded after the point: checkpoints, loops, decisions and gaps. The
+/// run is in the state interrupted afterwards.
 void forget_facts_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
-/// The first step of a loop that is executed again, in the epoch in which a run is resumed. Code of
-/// the iteration itself is executed again, but not nested loops, as far as they had come.
+/// Returns the first step of the loop `path` that is executed again in the epoch of the point. Code
+/// directly in the main loop's body is executed again; nested loops continue where they stopped.
 std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point);
 
 }  // namespace flor::store

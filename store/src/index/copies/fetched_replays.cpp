@@ -17,12 +17,12 @@
 namespace flor::store {
 namespace {
 
-/// Number of values that are held in memory and written at once.
+/// Number of values that are held in memory and written together.
 constexpr std::size_t kBatch = 10'000;
 
 constexpr auto kUnverified = static_cast<std::int64_t>(ValueVerdict::unverified);
 
-/// Identifies a replay: two are the same if the same process of the same command made them.
+/// Identifies a replay across catalogs: by the command and the process that made it.
 using ReplayKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 ReplayKey replay_key_of(const Query& row, int column) {
@@ -71,7 +71,8 @@ class Merge {
     return id;
   }
 
-  /// Adds the values under the names by which they were logged; this store decides which stand.
+  /// Adds the values under the names by which they were logged; this store decides which are
+  /// current.
   void add_values() {
     const auto rows = from_(
         "SELECT coalesce(of, name), path, epoch, step, inner, value.ordinal, value.replay, "
@@ -86,7 +87,7 @@ class Merge {
       if (id == ids_.end()) {
         throw Damaged(fmt::format("a value of run {} names a replay that is not there", key()));
       }
-      if (!id->second) continue;  // it is here already, or has not ended
+      if (!id->second) continue;  // the replay already exists here, or has not ended
       value.replay = *id->second;
       batch.push_back(std::move(value));
       if (batch.size() < kBatch) continue;
@@ -105,7 +106,7 @@ class Merge {
   std::int64_t run_;
   Database& to_;
   std::int64_t target_;
-  /// Ids of replays in `from_`, and their ids here if they were added.
+  /// Ids of replays in `from_`, each with its id here if it was added.
   std::unordered_map<std::int64_t, std::optional<std::int64_t>> ids_;
 };
 

@@ -27,21 +27,21 @@ constexpr FormedText kTexts[] = {
      "SELECT key, replay.command FROM replay JOIN run ON run.id = replay.run"},
 };
 
-/// More than any size, and any time in microseconds before the year 2112.
+/// Upper limit of sizes in bytes, and of times in microseconds (the year 2112).
 constexpr std::int64_t kNumberMax = std::int64_t{1} << 52;
-/// More than any steps. They are added up over all rows.
+/// Upper limit of steps. It is lower, because steps are added up over all rows.
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 40;
 
-/// Epochs, ranks and the like beyond the rows there are: gaps leave none.
+/// Epochs, ranks and the like may exceed the number of rows by this: gaps leave no rows.
 constexpr std::int64_t kWithoutRows = 100'000;
 constexpr std::int64_t kPerRow = 10;
 
-/// Columns that number or count epochs, loops, ranks or parts, in whichever table.
+/// Columns of any table that contain the number, or a count, of epochs, loops, ranks or parts.
 constexpr std::array<std::string_view, 14> kCounted = {
     "epoch", "epochs", "first_epoch", "last_epoch", "iteration", "main_loop", "first",
     "last",  "rank",   "world",       "segment",    "segments",  "part",      "ordinal"};
 
-/// The greatest number that the column may have, where epochs go up to `epochs`.
+/// Returns the greatest permitted number in the column, if epochs go up to `epochs`.
 std::int64_t most_of(std::string_view table, std::string_view column, std::int64_t epochs) {
   const bool counts_epochs = std::ranges::find(kCounted, column) != kCounted.end() ||
                              (table == "main_loop" && column == "iterations");
@@ -50,8 +50,8 @@ std::int64_t most_of(std::string_view table, std::string_view column, std::int64
   return counts_steps ? kStepsMax : kNumberMax;
 }
 
-/// The least one. -1 stands for none where there may be none, and lower ones for parts outside of
-/// the main loops.
+/// Returns the smallest permitted number. Columns in which a value may be absent have -1 then, and
+/// numbers of parts outside the main loops are negative.
 std::int64_t least_of(std::string_view table, std::string_view column, std::int64_t epochs) {
   if (table == "run" || table == "main_loop" || table == "iteration") return 0;
   const bool has_parts = table.ends_with("answer") || column == "part";

@@ -22,7 +22,7 @@ namespace {
 
 using Ids = std::unordered_map<std::int64_t, std::int64_t>;
 
-/// Id of the row of `table` in `to` that has the text of the row `id` in `from`.
+/// Returns the id of the row of `table` in `to` with the same text as row `id` in `from`.
 std::int64_t intern(Connection& from, Connection& to, std::string_view table,
                     std::string_view column, std::int64_t id) {
   const auto row = from(fmt::format("SELECT {} FROM {} WHERE id = ?1", column, table), id);
@@ -34,7 +34,7 @@ std::int64_t intern(Connection& from, Connection& to, std::string_view table,
   return found->integer(0);
 }
 
-/// Tables about the run alone, which are replaced as a whole. Those about its build are not here.
+/// Tables that only describe the run and are replaced as a whole, without those about its build.
 constexpr std::pair<const char*, const char*> kFacts[] = {
     {"argument", "ordinal"},
     {"main_loop", "ordinal"},
@@ -48,14 +48,14 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"saved", "number"},
     {"score", "number, name"},
     {"fork", "run"}};
-/// The same for logged and found values.
+/// Tables of logged values and of values found by replays, which are replaced as a whole.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 
-/// Columns that change after the start of a run.
+/// Columns of `run` that change after its start.
 constexpr const char* kCourse[] = {"finished_us", "failed",      "message",   "degraded",
                                    "epochs",      "checkpoints", "raw_bytes", "stored_bytes"};
 
-/// The run with this key in `to`; 0: none.
+/// Returns the id in `to` of the run with this key; 0 if there is none.
 std::int64_t find_run(Connection& to, const std::string& key) {
   const auto row = to("SELECT id FROM run WHERE key = ?1", key);
   return row->step() ? row->integer(0) : 0;
@@ -83,7 +83,8 @@ std::int64_t add_run(Connection& from, std::int64_t run, Connection& to) {
   return target;
 }
 
-/// Replaces the columns of kCourse only, not the facts of the start, which a replay uses.
+/// Replaces only the columns of kCourse. Facts of the start, which replays rely on, are not
+/// changed.
 void replace_course(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   for (const char* column : kCourse) {
     const auto row = from(fmt::format("SELECT {} FROM run WHERE id = ?1", column), run);
@@ -121,8 +122,8 @@ std::int64_t put_run(Connection& from, std::int64_t run, Connection& to,
   return target;
 }
 
-/// Copies which series are set apart. Their names contain the id of a replay, which differs in
-/// `to`.
+/// Copies which series are set apart. Their names contain the id of a replay, which is another one
+/// in `to`.
 void copy_apart(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                 const Ids& series, const Ids& replays) {
   if (columns_of(from, "apart").empty()) return;
@@ -170,7 +171,8 @@ void copy_values(Connection& from, std::int64_t run, Connection& to, std::int64_
   copy_apart(from, run, to, target, series, replays);
 }
 
-/// Copies verdicts. Fetched answers that no execution here has checked get those of their origin.
+/// Copies verdicts on answers. For answers of fetched replays that no execution here has checked,
+/// copies the verdicts that their origin claimed.
 void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64_t id) {
   if (!has_table(from, "claimed_answer")) {
     return TableCopy(from, to, "answer").set("replay", id).copy("replay", old, "epoch");
@@ -187,7 +189,7 @@ void copy_answers(Connection& from, Connection& to, std::int64_t old, std::int64
   }
 }
 
-/// Ids of replays by their keys in journals.
+/// Ids of replays, by the keys that journals use.
 using ReplayIds = std::map<std::string, std::int64_t, std::less<>>;
 
 ReplayIds replay_ids(Connection& connection, std::int64_t run) {
@@ -200,7 +202,7 @@ ReplayIds replay_ids(Connection& connection, std::int64_t run) {
   return ids;
 }
 
-/// `known`: replays that the run had in `to` before, which keep their ids.
+/// `known`: replays that the run already had in `to`; they keep their ids.
 Ids copy_replays(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                  const ReplayIds& known) {
   Ids replays;
@@ -254,7 +256,7 @@ std::int64_t take_facts(Connection& from, std::int64_t run, Database& to, std::i
   if (known != 0 && is_of_here(to.connection, known)) {
     throw std::logic_error("what was recorded elsewhere becomes no part of a run recorded here");
   }
-  to.series.clear();  // series of the run get other ids
+  to.series.clear();  // the series of the run get new ids
   return copy_facts(from, run, to.connection, leader, origin);
 }
 

@@ -27,10 +27,11 @@ namespace flor::store {
 namespace {
 
 constexpr int kLevel = 3;
-/// For a fork, of which there may be hundreds that hold little else.
+/// For images of forks: there may be hundreds of forks that contain little else.
 constexpr int kSmallLevel = 19;
 
-/// Copies verdicts of this store on answers of replays, which other stores are not told.
+/// Copies this store's own verdicts on answers of replays. Other stores do not receive these
+/// verdicts.
 void copy_belief(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   const auto replays = from(
       "SELECT id, key FROM replay CROSS JOIN replay_key ON replay_key.replay = replay.id WHERE run "
@@ -70,9 +71,9 @@ std::int64_t copy_layout(Connection& from, Connection& to, std::int64_t id) {
   return row->step() ? put_layout(to, row->digest(0), row->blob(1)) : 0;
 }
 
-/// Copies the rows of a table. Passes the chunks of each to `change`, which returns the content of
-/// that column in the copy, and to `seen`, with the id of the copy, or of the object that `to` has
-/// already.
+/// Copies the rows of a table. For each row, `change` receives the column `chunks` and returns its
+/// content in the copy. `seen` is called with the id of the copy, or of the equal object that `to`
+/// already has.
 template <typename Change, typename Seen>
 void copy_contents(Connection& from, Connection& to, const char* table, const char* condition,
                    std::int64_t run, std::int64_t target, const Change& change, const Seen& seen) {
@@ -112,8 +113,8 @@ void copy_contents(Connection& from, Connection& to, const char* table, const ch
   }
 }
 
-/// Copies deleted checkpoints; `change` and `seen` as in `copy_contents`, for those that are not
-/// collected.
+/// Copies deleted checkpoints. `change` and `seen` are called, as in `copy_contents`, for those
+/// that are not collected.
 template <typename Change, typename Seen>
 void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int64_t target,
                     const Change& change, const Seen& seen) {
@@ -126,7 +127,7 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
     const bool has_content = rows->is_null(kCopied - 1);
     const auto chunks = has_content ? change(rows->blob(kChunks)) : std::vector<std::byte>();
     const std::int64_t layout = has_content ? copy_layout(from, to, rows->integer(kLayout)) : 0;
-    // Its id must be one that no checkpoint has or will get.
+    // The id must be one that no checkpoint has or will get.
     const auto insert = to(
         "INSERT INTO discarded (id, run, kind, main_loop, iteration, loop, created_us, raw_bytes, "
         "stored_bytes, digest, discarded_us, collected_us, layout, chunks) VALUES ((SELECT 1 + "
@@ -148,7 +149,7 @@ void copy_discarded(Connection& from, std::int64_t run, Connection& to, std::int
   }
 }
 
-/// Copies the last launch of a group that the run leads.
+/// Copies the last launch of a group whose rank 0 is this run.
 void copy_launch(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   to("DELETE FROM rank_launch WHERE leader = ?1", target)->run();
   TableCopy(from, to, "rank_launch").set("leader", target).copy("leader", run, "leader");
@@ -159,7 +160,7 @@ constexpr const char* kNamedByRun =
     "lower(hex(digest)) IN (SELECT value FROM value JOIN series ON series.id = value.series WHERE "
     "run = ?1 AND value.type IN (5, 7))";
 
-/// Copies the places of objects that the run names and that stayed elsewhere.
+/// Copies the places of objects that the run refers to and that were not fetched.
 void copy_absent_objects(Connection& from, std::int64_t run, Connection& to) {
   const auto rows =
       from(fmt::format("SELECT digest, place FROM absent_object WHERE {}", kNamedByRun), run);
@@ -171,7 +172,7 @@ void copy_absent_objects(Connection& from, std::int64_t run, Connection& to) {
   }
 }
 
-/// A database in memory.
+/// A database in memory that holds the image.
 class Image {
  public:
   Image() : connection_(":memory:", Connection::Mode::create, kNaming) {
@@ -218,7 +219,7 @@ void make_tables(Connection& image) {
   add_later_tables(image, OpenMode::create, kLaterTables);
 }
 
-/// Copies checkpoints and objects, with digests in the place of ids.
+/// Copies checkpoints and objects, with digests instead of ids.
 void copy_all_contents(Connection& from, std::int64_t run, Connection& to, std::int64_t target) {
   const auto change = [&](Bytes ids) { return digests_of(from, ids); };
   const auto seen = [](std::int64_t, bool, Bytes) {};
@@ -251,7 +252,7 @@ std::vector<std::byte> image_of(Connection& from, std::int64_t run, ImageOf cont
 
 namespace {
 
-/// Refuses an image of another run, and one that would turn a fetched run into one of this home.
+/// Throws if the image is that of another run, or would turn a fetched run into one recorded here.
 void check_copy(Image& image, Connection& to, std::string_view key, const RunOrigin& origin) {
   const auto named =
       image.connection()("SELECT 1 FROM run WHERE id = ?1 AND key = ?2", image.run(), key);
@@ -281,14 +282,15 @@ std::int64_t copy_run(Image& image, Database& database, std::string_view key,
     leader = row->integer(0);
   }
   if (event.origin.from_elsewhere()) {
-    // Even for a run that counts as recorded here: the event that changed this may be lost.
+    // Also for a run that counts as recorded here, because the event that made it a fetched one may
+    // be lost.
     if (known != 0) put_origin(to, known, event.origin);
     const std::int64_t run =
         take_facts(image.connection(), image.run(), database, leader, event.origin);
     merge_labels(image.connection(), image.run(), to, run, LabelSource::here);
     return run;
   }
-  database.series.clear();  // series of the run get other ids
+  database.series.clear();  // the series of the run get new ids
   const std::int64_t run = copy_facts(image.connection(), image.run(), to, leader, event.origin);
   merge_labels(image.connection(), image.run(), to, run, LabelSource::here);
   if (known == 0) remember_name(to, run);
@@ -318,7 +320,7 @@ std::int64_t apply_copy(Database& database, Placing& placing, std::string_view k
     return [&, table](std::int64_t id, bool is_new, Bytes bytes) {
       const std::vector<Digest> chunks = read_digests(bytes);
       const bool elsewhere = is_foreign(chunks);
-      // An object that exists keeps its content if the copied one came from elsewhere.
+      // An existing object keeps its content if the copied one came from elsewhere.
       if (!is_new && elsewhere) return;
       placing.expect(table, id, chunks, elsewhere ? PackOrigin::elsewhere : PackOrigin::here);
     };
@@ -381,7 +383,7 @@ CopyEvent copy_event(Connection& index, std::int64_t run) {
 
 namespace {
 
-/// Replaces the facts of the start of the run.
+/// Replaces the facts of the run's start.
 void put_start(Connection& image, std::int64_t run, const NewRun& start,
                const std::optional<RunBuild>& build) {
   image(
@@ -398,7 +400,7 @@ void put_start(Connection& image, std::int64_t run, const NewRun& start,
   image("DELETE FROM rank_launch")->run();
   image("DELETE FROM rank_run")->run();
   if (!start.rank) return;
-  // The run of rank 0 is known by its key alone, see CopyEvent.
+  // If this is not rank 0, rank 0's run is given only by its key (CopyEvent::leader).
   image("INSERT INTO rank_run (leader, rank, run, world, attempt) VALUES (?1, ?2, ?3, ?4, 0)",
         start.rank->group == 0 ? run : 0, start.rank->rank, run, start.rank->world)
       ->run();
@@ -411,7 +413,7 @@ std::string key_of_leader(Connection& index, const NewRun& start) {
   throw NotFound(fmt::format("run {} leads a group and is not there", start.rank->group));
 }
 
-/// Removes values that are not of the run's epochs before `epoch`, and what only they named.
+/// Deletes values outside the run's epochs before `epoch`, and rows that only those values used.
 void leave_values(Connection& image, std::int64_t epoch) {
   image("DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1", epoch)->run();
   for (const char* rest :
@@ -427,7 +429,7 @@ void leave_values(Connection& image, std::int64_t epoch) {
   }
 }
 
-/// An empty table takes as much room as some epochs. `apply_copy` does without these.
+/// An empty table takes as much space as some epochs. `apply_copy` works without these tables.
 void drop_empty_tables(Connection& image) {
   for (const char* table : {"pack",
                             "chunk",

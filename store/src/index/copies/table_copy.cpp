@@ -36,7 +36,7 @@ void TableCopy::copy(std::string_view column, std::int64_t value, std::string_vi
     const bool known = std::find(there.begin(), there.end(), name) != there.end();
     if (known && !left_out_.contains(name)) columns.push_back(std::move(name));
   }
-  if (columns.empty()) return;  // a later table, which one side lacks
+  if (columns.empty()) return;  // one side lacks this later table
   std::string names, places;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     names += (i ? ", " : "") + columns[i];

@@ -1,4 +1,4 @@
-// Copies rows of a table from one catalog to another: the columns that both have.
+// Copies rows of a table between catalogs: those columns that both have.
 #pragma once
 
 #include "database/sqlite.h"
@@ -14,20 +14,20 @@
 
 namespace flor::store {
 
-/// Turns an id in the original into the id in the copy.
+/// Converts an id of the original to the corresponding id of the copy.
 using Renumber = std::function<std::int64_t(std::int64_t)>;
 
-/// Names of the columns; none if there is no such table.
+/// Returns the names of the columns; none if there is no such table.
 std::vector<std::string> columns_of(Connection& connection, std::string_view table);
 
-/// Binds the content of a column of a row, whatever its type.
+/// Binds the content of a column, of any type, to a parameter.
 void bind(Query& query, int index, const Query& row, int column);
 
 class TableCopy {
  public:
   TableCopy(Connection& from, Connection& to, std::string table)
       : TableCopy(from, to, table, table) {}
-  /// For a table with another name in the copy.
+  /// For a table that has another name in the copy.
   TableCopy(Connection& from, Connection& to, std::string table, std::string target)
       : from_(from), to_(to), table_(std::move(table)), target_(std::move(target)) {}
 
@@ -42,13 +42,13 @@ class TableCopy {
   TableCopy& set(std::string column, std::int64_t value) {
     return renumber(std::move(column), [value](std::int64_t) { return value; });
   }
-  /// Called after each row with its old and its new id.
+  /// Sets a function that is called after each copied row, with its old and new id.
   TableCopy& then(std::function<void(std::int64_t, std::int64_t)> seen) {
     seen_ = std::move(seen);
     return *this;
   }
 
-  /// Copies rows in which `column` is `value`, in the given order.
+  /// Copies the rows whose `column` is `value`, in the order given by the SQL expression `order`.
   void copy(std::string_view column, std::int64_t value, std::string_view order);
 
  private:

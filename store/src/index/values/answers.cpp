@@ -14,7 +14,8 @@ namespace {
 constexpr auto kDoubtful = static_cast<std::int64_t>(Apart::doubtful);
 constexpr auto kOther = static_cast<std::int64_t>(Apart::other);
 
-// Selects the values of a unit: its epoch is the parameter 2, its ordinal the parameter 3.
+// SQL condition that selects the values of a Unit: parameter 2 is its epoch, parameter 3 its
+// ordinal.
 #define FLOR_IN_UNIT " epoch = ?2 AND (?2 >= 0 OR ordinal = ?3) "
 
 /// Calls `use` with each range of consecutive epochs.
@@ -90,7 +91,8 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
   return series;
 }
 
-/// Values outside the loops are found in several parts: the worst verdict counts.
+/// Stores a verdict. Values outside the loops may be found in several parts, of which the worst
+/// verdict is kept.
 void Answers::put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict) {
   connection_(
       "WITH RECURSIVE each (epoch) AS (SELECT ?2 UNION ALL SELECT epoch + 1 FROM each WHERE epoch "
@@ -132,7 +134,8 @@ bool Answers::is_fetched(std::int64_t replay) {
   return known->second;
 }
 
-/// The better verdict wins; if they are equal, the answer that was found here.
+/// True if the answer of `one` is better: by its verdict, or, if equal, because only `other` was
+/// fetched.
 bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch) {
   const ValueVerdict mine = verdict(one, epoch), its = verdict(other, epoch);
   return mine < its || (mine == its && is_fetched(other) && !is_fetched(one));
@@ -179,8 +182,8 @@ void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64
       ->run();
 }
 
-/// Other replays with standing values. Outside the loops, replays with one question share the work,
-/// so that values of the others stay.
+/// Returns other replays with current values in the unit. Outside the loops, replays with the same
+/// question share the work, so their values stay and are not returned.
 std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit unit,
                                                    std::int64_t replay) {
   std::vector<std::int64_t> found;
@@ -230,7 +233,8 @@ void Answers::expect(std::int64_t replay, std::span<const Value> values) {
     if (value.replay != replay || value.place.epoch < 0) continue;
     found[{value.name, value.place.path}].push_back(value.place.epoch);
   }
-  for (auto& of_series : found) {  // clang 14 cannot capture parts of a pair
+  // Not a structured binding, because clang 14 cannot capture one in a lambda.
+  for (auto& of_series : found) {
     for_each_row(std::move(of_series.second), [&](Epochs row) {
       if (row.last - row.first < kMany) return;
       decide(std::string(of_series.first.first), std::string(of_series.first.second), row, replay);
@@ -249,7 +253,8 @@ Answers::Standing Answers::standing_in(std::int64_t series, Epochs epochs, std::
   return found;
 }
 
-/// Decides a range of epochs; leaves those in which the replay is doubtful or outranked to `place`.
+/// Decides a range of epochs at once. Leaves epochs in which the replay is doubtful or outranked to
+/// `place`.
 void Answers::decide(const std::string& name, const std::string& path, Epochs epochs,
                      std::int64_t replay) {
   const Standing standing = standing_in(series(name, path), epochs, replay);
@@ -276,7 +281,7 @@ void Answers::decide(const std::string& name, const std::string& path, Epochs ep
   replace(name, path, {first, epochs.last}, replay, std::span(first_gone, gone));
 }
 
-/// `gone`: all values that other replays found there.
+/// Makes the answers of `by` current. `gone`: all values that other replays found in these epochs.
 void Answers::replace(const std::string& name, const std::string& path, Epochs epochs,
                       std::int64_t by, std::span<const Value> gone) {
   std::set<std::int64_t> others;
@@ -305,15 +310,16 @@ void Answers::replace(const std::string& name, const std::string& path, Epochs e
   }
 }
 
-/// Forgets that the replay has answered these: asked again, it answers again.
+/// Deletes the record that the replay has completed these parts, so that a replay with the same
+/// question computes them again.
 void Answers::forget_parts(std::int64_t replay, Epochs epochs) {
   connection_("DELETE FROM replayed WHERE replay = ?1 AND part BETWEEN ?2 AND ?3", replay,
               epochs.first, epochs.last)
       ->run();
 }
 
-/// Sets apart values of the other replays, whose parts no longer count as completed: asked again,
-/// they answer again.
+/// Sets apart values of the other replays. Their parts no longer count as completed, so that a
+/// replay with their question computes them again.
 void Answers::supersede(const std::string& name, const std::string& path, Unit unit,
                         std::int64_t by, std::span<const std::int64_t> others) {
   const std::int64_t standing = series(name, path);
@@ -332,14 +338,14 @@ void Answers::supersede(const std::string& name, const std::string& path, Unit u
     } else {
       move(standing, unit, replay, set_apart(name, path, Apart::other, replay));
     }
-    // The part of a value outside the loops is not stored: all are forgotten, in a range that the
-    // index serves.
+    // It is not stored in which part outside the loops a value was found, so all such parts are
+    // forgotten (a range that the table's index can find).
     const bool outside = unit.epoch < 0;
     forget_parts(replay, {outside ? INT64_MIN : unit.epoch, outside ? -1 : unit.epoch});
   }
 }
 
-/// Removes older doubtful values of the same question: the newest are enough.
+/// Deletes older doubtful values of replays with the same question; only the newest are kept.
 void Answers::forget_repeated(const std::string& name, const std::string& path, Unit unit,
                               std::int64_t replay) {
   std::vector<std::pair<std::int64_t, std::int64_t>> apart;
@@ -359,7 +365,7 @@ void Answers::forget_repeated(const std::string& name, const std::string& path, 
   }
 }
 
-/// Lets the best answer that was set apart stand again; of several equal ones, the newest.
+/// Makes the best answer that was set apart current; of several equal ones, the newest.
 void Answers::stand_again(const std::string& name, const std::string& path, Unit unit) {
   const auto row = connection_(
       "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "

@@ -1,5 +1,6 @@
-// Answers of replays under one name: one stands, others are set apart. An answer is all that one
-// replay found under a name and a path in an epoch, or outside the loops in one place.
+// Answers of replays. An answer is all that one replay found under one name and path in one epoch,
+// or at one place outside the loops. At most one answer to each of these is current; the values of
+// the others are set apart.
 #pragma once
 
 #include "database/sqlite.h"
@@ -21,17 +22,17 @@
 
 namespace flor::store {
 
-/// The reason why the values of a series do not stand. Stored on disk: append only.
+/// Why values are set apart. Stored on disk: append only.
 enum class Apart : std::uint8_t {
   doubtful = 1,
-  other = 2,  ///< another answer stands: a newer one, or one with a better verdict
+  other = 2,  ///< another answer is current: a newer one, or one with a better verdict
 };
 
-/// The name of values that are set apart: they form a separate series, so that no reader of the
-/// original series mistakes them for it.
+/// Returns the name of values that are set apart. They form a series of their own, so that readers
+/// of the original series do not take them for its values.
 std::string apart_name(std::string_view name, Apart why, std::int64_t replay);
 
-/// The verdicts on values that replays of a run found, as far as a query asks for them.
+/// The verdicts on values that replays of a run found, loaded for the epochs of a query.
 class Verdicts {
  public:
   Verdicts(Connection& connection, const ValueQuery& query);
@@ -45,15 +46,15 @@ struct SeriesToRead {
   std::int64_t id = 0;
   std::string name, path;
 };
-/// Series of these names (none given: of all) and of doubtful values under them, in the order of
-/// their ids; `others`: also of answers that do not stand.
+/// Returns the series with these names (empty: all) and with doubtful values of these names,
+/// ordered by id. `others`: also series of answers that are not current.
 std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
                                          std::span<const std::string> names, bool others);
 
-/// Decides which answers stand, inside a transaction of its caller.
+/// Decides which answers are current, inside a transaction of the caller.
 class Answers {
  public:
-  /// `removed` is called with each value that a better answer replaces under a name.
+  /// `removed` is called with each value that ceases to count under its name.
   Answers(Connection& connection, std::int64_t run,
           std::function<void(const std::string&, const Value&)> removed)
       : connection_(connection), blocks_(connection), run_(run), removed_(std::move(removed)) {}
@@ -61,35 +62,35 @@ class Answers {
   void put_verdict(std::int64_t replay, std::int64_t epoch, ValueVerdict verdict) {
     put_verdict(replay, {epoch, epoch}, verdict);
   }
-  /// A range of epochs, both ends included.
+  /// A range of epochs, both included.
   struct Epochs {
     std::int64_t first = 0, last = 0;
   };
   void put_verdict(std::int64_t replay, Epochs epochs, ValueVerdict verdict);
-  /// Prepares for placing these values. If many consecutive epochs have values of one name, sets
-  /// apart the values that they replace at once, which `place` would do epoch by epoch.
+  /// Call it before `place` is called for these values. If one name has values in many consecutive
+  /// epochs, sets apart what they replace in one step; `place` would do it epoch by epoch.
   void expect(std::int64_t replay, std::span<const Value> values);
-  /// The name of the series to which a value of a replay belongs. Sets apart what it replaces; an
-  /// answer that stands is never replaced by one with a worse verdict.
+  /// `place` returns the name of the series that a value of a replay belongs to, and sets apart the
+  /// values that it replaces. A current answer is never replaced by one with a worse verdict.
   struct Place {
     std::string name;
-    bool counts = true;  ///< in the summary of that name
+    bool counts = true;  ///< whether it counts in the summary of `name`
   };
   const Place& place(const Value& value);
-  /// Sets apart all values that the replay found; those that stood before stand again.
+  /// Sets apart all values of the replay as doubtful; answers that it had replaced become current.
   void doubt(std::int64_t replay);
-  /// Notes that an execution found the same values in this epoch.
+  /// Notes that an execution found the same values as the replay in this epoch.
   void verify(std::int64_t replay, std::int64_t epoch);
 
-  /// Names whose values were moved without a call of `removed`.
+  /// Names whose values changed series without a call of `removed`.
   const std::set<std::string>& touched() const { return touched_; }
 
  private:
-  /// The place of an answer in its series.
+  /// What an answer belongs to within its series: an epoch, or a place outside the loops.
   struct Unit {
     std::int64_t epoch = 0;
-    /// Outside the loops: the number of the value there. Parts of a replay that different processes
-    /// execute find different ones.
+    /// Outside the loops: the value's ordinal, because different parts of a replay, executed by
+    /// different processes, find different values there. Otherwise 0.
     std::int64_t ordinal = 0;
 
     static Unit of(const Value& value) {
@@ -123,11 +124,11 @@ class Answers {
   SeriesBlocks blocks_;
   std::int64_t run_;
   std::function<void(const std::string&, const Value&)> removed_;
-  // Caches of facts that do not change within a transaction.
+  // Caches of facts that stay the same within a transaction.
   std::map<std::pair<std::string, std::string>, std::int64_t> series_;
   std::map<std::pair<std::int64_t, std::int64_t>, bool> same_questions_;
   std::map<std::int64_t, bool> fetched_;
-  std::map<std::pair<std::int64_t, std::int64_t>, ValueVerdict> verdicts_;  // some of them
+  std::map<std::pair<std::int64_t, std::int64_t>, ValueVerdict> verdicts_;  // incomplete
   using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
   std::map<Key, Place> places_;
   std::set<std::string> touched_;

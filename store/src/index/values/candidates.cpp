@@ -17,15 +17,15 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-/// SQLite compares integers exactly, conditions compare them as doubles; and of a number in a text
-/// SQLite takes the last digit as it comes.
+/// Widens a bound a little, for two reasons: SQLite compares integers exactly, while conditions
+/// compare doubles; and SQLite may convert the last digit of a text differently.
 double rounded_up(double bound) {
   constexpr double kUlps = 1e-14;
   return std::isinf(bound) ? bound : std::nextafter(bound + std::abs(bound) * kUlps, INFINITY);
 }
 double rounded_down(double bound) { return -rounded_up(-bound); }
 
-/// A set of runs, by their ids.
+/// A set of runs, stored as one flag per id.
 class RunSet {
  public:
   explicit RunSet(std::int64_t last) : has_(static_cast<std::size_t>(last) + 1) {}
@@ -52,7 +52,7 @@ class RunSet {
   std::vector<bool> has_;
 };
 
-/// The numbers between the bounds.
+/// Returns the SQL condition that the number lies within the bounds.
 const char* condition_of(NumberTest::Of of) {
   switch (of) {
     case NumberTest::Of::last:
@@ -67,18 +67,19 @@ const char* condition_of(NumberTest::Of of) {
   return "?2 <= ?3";
 }
 
-/// Each query asks for one range: SQLite would read all runs with the name for an OR of two.
+/// Uses one query per range, because for an OR of two ranges SQLite would read all rows with the
+/// name.
 void add_by_metric(Connection& connection, const NumberTest& test, const NumberTest::Metric& metric,
                    RunSet& runs) {
   runs.add_rows(*connection(std::string("SELECT run FROM metric WHERE name = ?1 AND ") +
                                 condition_of(metric.of),
                             metric.name, rounded_down(test.least), rounded_up(test.most)));
   if (metric.of != NumberTest::Of::last) return;
-  // Texts come after all numbers: whether they are meant is not decided here.
+  // Texts sort after all numbers. Whether they meet the condition is decided later.
   runs.add_rows(*connection("SELECT run FROM metric WHERE name = ?1 AND last >= ''", metric.name));
 }
 
-/// A text that is no number counts as 0.
+/// A text that is not a number counts as 0 here, as SQLite converts it.
 void add_by_argument(Connection& connection, const NumberTest& test, RunSet& runs) {
   runs.add_rows(*connection(
       "SELECT run FROM argument WHERE name = ?1 AND CAST(value AS REAL) BETWEEN ?2 AND ?3",

@@ -1,4 +1,4 @@
-// Runs that may meet a condition, found in the index without reading every run.
+// Uses the index to find runs that may meet a condition, without reading every run.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ namespace flor::store {
 
 class Store;
 
-/// A number that a run has as one of the metrics or as the argument, and the range in which it must
-/// lie, both ends included.
+/// Tests whether a number of a run (of one of the metrics, or the argument) lies in a range, both
+/// ends included.
 struct NumberTest {
-  enum class Of : std::uint8_t { last, minimum, maximum, any };  ///< any: it only has to exist
+  enum class Of : std::uint8_t { last, minimum, maximum, any };  ///< `any`: it only has to exist
   struct Metric {
     std::string name;
     Of of = Of::last;
   };
   std::vector<Metric> metrics;
-  std::string argument;  ///< empty: none
+  std::string argument;  ///< empty: no argument
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
 
-/// The ids of runs for which all tests may hold, newest first: they include each run for which the
-/// tests do hold, and possibly others. Nothing if there are no tests. Thread-safe.
+/// Returns the ids of a superset of the runs that pass all tests, newest first. Returns nullopt if
+/// there are no tests. Thread-safe.
 std::optional<std::vector<std::int64_t>> runs_that_may_meet(const Store& store,
                                                             std::span<const NumberTest> tests);
 
-/// True if a run of the experiment (if that is empty, any run) has one of the metrics or the
-/// argument. Thread-safe.
+/// True if any run of the experiment (empty: any run) has one of the metrics or the argument.
+/// Thread-safe.
 bool has_any_named(const Store& store, const std::string& experiment, const NumberTest& names);
 
 }  // namespace flor::store

@@ -1,4 +1,4 @@
-// Catalog: the replays of runs, and their results.
+// Functions of Catalog about the replays of runs and their results.
 #include "database/database.h"
 #include "database/rows.h"
 #include "index/values/doubts.h"
@@ -113,7 +113,7 @@ std::int64_t run_of(Connection& connection, std::int64_t replay) {
   return row->step() ? row->integer(0) : 0;
 }
 
-/// Writes an event about a replay; does nothing if it is gone, with its run.
+/// Adds an event about a replay. Does nothing if the replay was deleted together with its run.
 template <typename Event>
 void say(Database& database, std::int64_t replay, Event event) {
   Writing writing(database);
@@ -156,7 +156,7 @@ void Catalog::finish_replay(std::int64_t replay, const ReplayResult& result) {
 void apply(Database& database, std::int64_t run, const ReplayEndEvent& event) {
   const ReplayResult& result = event.result;
   const std::int64_t replay = replay_id(database.connection, run, event.replay);
-  if (replay == 0) return;  // 0 is the recording
+  if (replay == 0) return;  // unknown here; as an id, 0 would mean the recording
   database
       .connection(
           "UPDATE replay SET finished_us = ?2, verdict = ?3, values_compared = ?4, "

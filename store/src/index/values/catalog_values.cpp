@@ -1,4 +1,4 @@
-// Catalog: logged values, and the summary of each name, which is kept beside them.
+// Functions of Catalog about logged values, and about the summary of each metric.
 #include "database/database.h"
 #include "database/rest_rows.h"
 #include "database/values/scalar.h"
@@ -63,9 +63,9 @@ void check_type(const Value& value) {
   }
 }
 
-/// The row of `metric` for one name, while values are added to it and removed. If the least, the
-/// greatest or the last value is removed, and no later one takes its place, it is computed from all
-/// values.
+/// The row of `metric` for one name, while values are added and removed. If the minimum, the
+/// maximum or the last value is removed and no later value replaces it, the summary is recomputed
+/// from all values.
 struct Summary {
   ValueType type = ValueType::real;
   std::int64_t count = 0;
@@ -75,7 +75,7 @@ struct Summary {
   Scalar last;
   std::int64_t last_epoch = 0, last_step = 0, last_ordinal = 0;
   std::string last_inner;
-  bool stale = false;  ///< to be computed from all values
+  bool stale = false;  ///< must be recomputed from all values
   bool lost_minimum = false, lost_maximum = false, lost_last = false;
 
   bool is_stale() const { return stale || lost_minimum || lost_maximum || lost_last; }
@@ -124,10 +124,11 @@ struct Summary {
   }
 };
 
-/// Rows of a series that is written value by value, before packing into blocks is tried.
+/// Packing into blocks is first tried when a series that is written value by value has this many
+/// rows.
 constexpr std::size_t kYoungRowsMin = 4096;
 
-/// Adds a batch of values to one run, inside a transaction of its caller.
+/// Adds a batch of values to one run, inside a transaction of the caller.
 class ValueInserter {
  public:
   ValueInserter(Database& database, std::int64_t run)
@@ -142,7 +143,7 @@ class ValueInserter {
                                     "ordinal, replay, type, value) "
                                     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")) {}
 
-  /// Adds the values, in the order in which they came.
+  /// Adds the values in the given order.
   void add(std::span<const Value> values) {
     std::unordered_map<std::int64_t, std::vector<const Value*>> logged;
     for (const Value& value : values) {
@@ -150,7 +151,7 @@ class ValueInserter {
       if (value.replay != 0) {
         add_found(value);
       } else {
-        summary(value.name);  // keeps names in the order in which they came
+        summary(value.name);  // makes the row, which fixes the order of names
         logged[series(value.name, value.place.path)].push_back(&value);
       }
     }
@@ -159,7 +160,7 @@ class ValueInserter {
 
   Answers& answers() { return answers_; }
 
-  /// Notes that values of that name were removed.
+  /// Notes that values of this name were removed.
   void refresh(const std::string& name) { summary(name).stale = true; }
 
   void finish() {
@@ -180,7 +181,7 @@ class ValueInserter {
     if (!execute(*insert_, series_id, value)) replace(series_id, value);
   }
 
-  /// Adds many numbers that continue the series, one a step, as a block.
+  /// Adds many numbers as a block, if they continue the series with one value per step.
   void add_logged(std::int64_t series_id, std::span<const Value* const> values) {
     if (values.size() >= kBlockPointsMin) {
       std::vector<Point> points;
@@ -201,7 +202,8 @@ class ValueInserter {
     YoungRows& young = database_.young_rows[series_id];
     young.count += values.size();
     if (young.count < std::max(kYoungRowsMin, young.enough)) return;
-    // Rows that had to stay are read again next time: wait until there are as many again.
+    // Rows that could not be packed would be read again, so the next attempt waits until their
+    // number has doubled.
     young.count = blocks_.pack(series_id, SeriesBlocks::Growth::goes_on);
     young.enough = 2 * young.count;
   }
@@ -246,7 +248,7 @@ class ValueInserter {
     return query.changes() > 0;
   }
 
-  /// Replaces a value. A replay never overwrites one that the run itself recorded.
+  /// Inserts or replaces a value. A value that the run recorded is never replaced by a replay's.
   void replace(std::int64_t series_id, const Value& value) {
     const auto query = connection_.prepare(
         "UPDATE value SET replay = ?6, type = ?7, value = ?8 WHERE series = ?1 AND epoch = ?2 "
@@ -261,7 +263,8 @@ class ValueInserter {
     if (const auto known = database_.series.find(key_); known != database_.series.end()) {
       return known->second;
     }
-    // Not in the common cache before the commit: the transaction may yet be rolled back.
+    // New ids are put into the common cache only after the commit, because the transaction may be
+    // rolled back.
     if (const auto known = new_series_.find(key_); known != new_series_.end()) {
       return known->second;
     }
@@ -288,7 +291,7 @@ class ValueInserter {
         "last_ordinal FROM metric WHERE run = ?1 AND name = ?2",
         run_, name);
     if (!row->step()) {
-      // Holds the name's place in the order of first appearance.
+      // Reserves the name's place in the order of first appearance.
       connection_(
           "INSERT INTO metric (run, name, type, count, recorded, last, last_epoch, last_step, "
           "last_inner, last_ordinal) VALUES (?1, ?2, 0, 0, 0, 0, 0, 0, '', 0)",
@@ -344,7 +347,7 @@ class ValueInserter {
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
-  Summary printed_;  ///< what is printed is no metric: it has no row
+  Summary printed_;  ///< printed text is not a metric and has no row
 };
 
 void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
@@ -432,8 +435,9 @@ void insert_values(Database& database, std::int64_t run, std::span<const Value> 
   inserter.finish();
 }
 
-/// Forgets answered parts after the point. Returns, as a list for SQL, the replays that found some
-/// values outside the loops after it: it is unknown which ones, so all of them go.
+/// Deletes the completed parts of replays after the point. Returns, as an SQL list, the replays
+/// that found values outside the loops after the point. It is not known which of their values these
+/// are, so all of their values outside the loops are deleted.
 std::string forget_parts_after(Connection& connection, std::int64_t run, const ResumePoint& point) {
   std::string replays;
   {
@@ -488,7 +492,7 @@ void recount_metrics(Database& database, std::int64_t run) {
 
 namespace {
 
-/// True for the point with which a fork begins: its program has yet to log what it logs before that.
+/// True for the point where a fork begins: what the program logs before it is not recorded yet.
 bool begins_at(Connection& connection, std::int64_t run, const ResumePoint& point) {
   if (!point.boundary || !point.loop.empty()) return false;
   return connection("SELECT 1 FROM fork WHERE run = ?1 AND main_loop = ?2 AND iteration = ?3", run,
@@ -507,7 +511,8 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
       "DELETE FROM value WHERE series = ?1 AND (epoch > ?2 OR (epoch = ?2 AND (step >= ?3 OR "
       "replay > 0)) OR (epoch < 0 AND (replay IN ({}) OR {})))",
       unsure, begins_at(connection, run, point) ? "replay = 0" : "FALSE");
-  // An iteration that an exception left has the number of the next main loop's first one.
+  // An iteration that an exception ended has the same number as the first one of the next main
+  // loop.
   std::set<std::string> complete;
   const auto loops = connection("SELECT name FROM main_loop WHERE run = ?1 AND ordinal < ?2", run,
                                 point.main_loop);
@@ -525,7 +530,8 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     blocks_gone->run();
     bool is_less = blocks_gone->changes() > 0;
     blocks.break_up(series, {point.epoch, INT64_MIN}, {INT64_MAX, INT64_MAX});
-    // Code before a step inside the iteration logs again, and is compared with its old values.
+    // Code of the iteration before the step runs again, and its values are compared with the old
+    // ones, which therefore stay.
     const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
     const auto gone = connection(
         later, series, point.epoch,
@@ -540,8 +546,8 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
 
 namespace {
 
-/// Epochs of main loops that the run does not have: values found there belong to a part outside
-/// its loops.
+/// Returns epochs that the run does not have in its main loops. A replay's values there belong to a
+/// part outside the loops.
 std::set<std::int64_t> added_epochs(std::span<const Value> values,
                                     std::span<const ReplayedPart> parts) {
   std::set<std::int64_t> known{-1}, added;
@@ -561,8 +567,8 @@ bool differs_already(Connection& connection, std::int64_t replay) {
   return row->step();
 }
 
-/// Enters the verdicts on the parts; consecutive epochs with the same one at once. Returns the
-/// worst one outside the loops.
+/// Stores the verdicts on the parts, at once for consecutive epochs with equal verdicts. Returns
+/// the worst verdict outside the loops.
 ValueVerdict put_verdicts(Answers& answers, std::int64_t replay,
                           std::span<const ReplayedPart> parts, bool differs) {
   ValueVerdict outside = ValueVerdict::recorded, of_row = outside;

@@ -1,4 +1,4 @@
-// Changes a replay's values when more is known about it. Inside a transaction of the caller.
+// Changes the verdicts of a replay's values. Call these inside a transaction.
 #pragma once
 
 #include "database/database.h"

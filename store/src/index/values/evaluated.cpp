@@ -21,7 +21,8 @@ using nlohmann::json;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// NaN and infinities as results write them: JSON has no form for them (docs/evaluations.md).
+/// Converts the texts that results use for NaN and infinities, which JSON cannot represent as
+/// numbers (docs/evaluations.md).
 std::optional<double> odd_number(const std::string& text) {
   if (text == "NaN") return kNan;
   if (text == "Infinity") return kInfinity;
@@ -52,7 +53,7 @@ void set_value(Value& value, const json& member) {
   }
 }
 
-/// The place of a checkpoint's values.
+/// Where a checkpoint's values are placed.
 struct Spot {
   Place place;
   std::int64_t ordinal = 0;
@@ -68,8 +69,8 @@ class Loader {
   }
 
   std::vector<EvaluatedValue> load() {
-    // The later of two checkpoints at a place replaces the earlier, whenever they were evaluated.
-    // One that was deleted and taken again is found among the existing ones.
+    // Of two checkpoints at the same place the later one counts, whenever they were evaluated. If
+    // one was deleted and taken again, only the existing one is found.
     const auto rows = connection_(
         "SELECT kind, main_loop, iteration, loop, job.id, spec, json, arguments FROM ("
         "SELECT id, kind, main_loop, iteration, loop, digest FROM checkpoint WHERE run = ?1 "
@@ -154,7 +155,7 @@ class Loader {
   std::map<std::tuple<std::string, std::int64_t, std::string>, EvaluatedValue> values_;
 };
 
-/// Replaces characters that have a meaning in conditions, shells and names of metrics.
+/// Replaces characters that have a meaning in conditions, shells or names of metrics.
 std::string plain(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -178,7 +179,7 @@ std::string evaluator_name(std::string_view spec) {
       colon != spec.npos && spec.find(' ', colon) == spec.npos &&
       (file.ends_with(".py") || file.ends_with(".so") || file.find(".so.") != file.npos);
   if (function) return std::string(spec.substr(colon + 1));
-  // package.module.function: programs have absolute paths.
+  // package.module.function; a program would have an absolute path.
   if (!spec.starts_with('/')) return std::string(spec.substr(spec.rfind('.') + 1));
   std::string_view name = spec.substr(0, spec.find(' '));
   name = name.substr(name.rfind('/') + 1);

@@ -1,6 +1,5 @@
-// Results of evaluators for the checkpoints of runs (queue/jobs.h), as metrics of these runs. An
-// evaluation belongs to every checkpoint that has the evaluated content, even to one that was
-// deleted since.
+// Results of evaluators for checkpoints (queue/jobs.h) appear as metrics of the runs. A result
+// belongs to every checkpoint with the evaluated content, even if the checkpoint was deleted later.
 #pragma once
 
 #include <string>
@@ -8,16 +7,17 @@
 
 namespace flor::store {
 
-/// The names of an evaluator's metrics before the dot: "accuracy" of "/path/judge.py:accuracy",
-/// "judges.accuracy" and "/path/libjudge.so:accuracy", "judge" of "/path/judge.sh {}". The member
-/// "top.5" of its results is the metric "judge.top.5". If several evaluators have the same name, or
-/// one was changed, the latest that has scored a checkpoint counts; a name that the run logs itself
-/// is the run's.
+/// Returns the prefix of the names of an evaluator's metrics: "accuracy" for
+/// "/path/judge.py:accuracy", "judges.accuracy" and "/path/libjudge.so:accuracy", "judge" for
+/// "/path/judge.sh {}". Its result "top.5" becomes the metric "judge.top.5". If several evaluators
+/// have the same prefix, or one was changed, the one that scored a checkpoint last counts. If the
+/// run logs a metric of the same name, that is shown instead.
 std::string evaluator_name(std::string_view spec);
 
-/// The same for an evaluation with `arguments` (a JSON object, or nothing), so that the results of
-/// different ones are different metrics: "accuracy.split_test" of {"split": "test"}. Signs that
-/// mean something elsewhere, such as spaces and brackets, become "_".
+/// Returns the prefix for an evaluation with `arguments` (a JSON object, or empty), whose values
+/// are part of it: "accuracy.split_test" for {"split": "test"}. Results with different arguments
+/// are thus different metrics. Characters with a special meaning, such as spaces and brackets,
+/// become "_".
 std::string evaluation_name(std::string_view spec, std::string_view arguments);
 
 }  // namespace flor::store

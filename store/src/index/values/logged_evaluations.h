@@ -1,4 +1,4 @@
-// Brings results of evaluations from their logs into the index, which has no other source.
+// Enters results of evaluations from their logs (journal/evaluation_log.h) into the index.
 #pragma once
 
 #include "database/database.h"
@@ -9,22 +9,23 @@
 
 namespace flor::store {
 
-/// Enters events that the index lacks, or that replace older ones. It keeps the latest of each
-/// evaluation, whatever the order of entering. Within a transaction of the caller.
+/// Enters events that the index lacks, and those that replace older ones: the latest event of each
+/// evaluation stays, in whatever order they are entered. Within a transaction of the caller.
 void enter_evaluations(Connection& connection, const std::vector<EvaluationEvent>& events);
 
-/// The reverse: evaluations in the index that have ended, as events of this moment.
+/// Returns the finished evaluations in the index as events with the current time.
 std::vector<EvaluationEvent> known_evaluations(Connection& connection);
-/// True if logs have events that the index lacks.
+/// True if the logs have events that the index lacks.
 bool lacks_evaluations(Database& database);
-/// Enters those events. Within a transaction of the caller.
+/// Enters the events that the index lacks. Adds a line to `damage` for each damage found. Within a
+/// transaction of the caller.
 void enter_new_evaluations(Database& database, std::vector<std::string>& damage);
 
-// Positions up to which a database has the logs, in its table `evaluation_log`.
+// How far the database has read each log, stored in its table `evaluation_log`.
 LogPositions log_positions(Connection& connection);
 void put_log_positions(Connection& connection, const LogPositions& positions);
 
-/// The id of the evaluator's row, which is inserted if there is none.
+/// Returns the id of the evaluator's row, which is inserted if it is missing.
 std::int64_t put_evaluator(Connection& connection, std::string_view spec, std::string_view digest);
 
 }  // namespace flor::store

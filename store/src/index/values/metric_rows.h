@@ -1,5 +1,5 @@
-// Logged values and their summaries, for code that adds values other than by logging them. Within a
-// transaction of the caller.
+// Rows of values and their summaries, for code that adds values in another way than by logging
+// them. Call these functions within a transaction.
 #pragma once
 
 #include "database/sqlite.h"
@@ -14,16 +14,16 @@ namespace flor::store {
 class Connection;
 struct Database;
 
-/// Reads the columns name, path, epoch, step, inner, ordinal, replay, type, value, in this order.
+/// Reads a row of the columns name, path, epoch, step, inner, ordinal, replay, type, value.
 Value read_value(const Query& row);
 
 /// Adds values as `Catalog::add_values` does.
 void insert_values(Database& database, std::int64_t run, std::span<const Value> values);
 
-/// Packs numbers that the run logged, and that lie in rows, into blocks.
+/// Moves numbers that the run logged from rows into blocks.
 void pack_values(Connection& connection, std::int64_t run);
 
-/// Computes all summaries of a run from its values.
+/// Recomputes all summaries of a run from its values.
 void recount_metrics(Database& database, std::int64_t run);
 
 }  // namespace flor::store

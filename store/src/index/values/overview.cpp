@@ -46,14 +46,14 @@ AllMetrics::AllMetrics(const Store& store, MetricDetail detail) {
   const Lock lock(database.mutex);
   follow_evaluations(database);
   const auto most = database.connection("SELECT max(id) FROM metric");
-  // Reserving too much costs nothing; moving rows that were read does.
+  // Reserving too much is free, but growing the vector would copy the rows.
   if (most->step())
     rows_.reserve(static_cast<std::size_t>(std::clamp(most->integer(0), kFew, kMost)));
   std::string sql = "SELECT run, name, type, last ";
   if (detail == MetricDetail::all) sql += ", count, minimum, maximum, recorded ";
   const auto rows = database.connection(sql + "FROM metric WHERE count > 0 ORDER BY id");
   while (rows->step()) rows_.push_back(read_row(*rows, detail));
-  // Most runs log alone for a while; rows of runs that log at the same time alternate.
+  // While runs log at the same time, their rows alternate; otherwise they are sorted already.
   if (!std::ranges::is_sorted(rows_, {}, &Row::run)) {
     std::ranges::stable_sort(rows_, {}, &Row::run);
   }
@@ -90,7 +90,8 @@ AllMetrics::Row AllMetrics::read_row(const Query& from, MetricDetail detail) {
 }
 
 std::uint32_t AllMetrics::intern(std::string_view name) {
-  // Consecutive runs mostly log the same names in the same order.
+  // Consecutive runs mostly log the same names in the same order, so the next name is guessed
+  // first.
   if (!rows_.empty()) {
     const std::size_t guess = (rows_.back().name + 1) % names_.size();
     if (names_[guess] == name) return static_cast<std::uint32_t>(guess);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kStreams{"output", "stdout", "stderr", "gap"};
 
-/// "MICROSECONDS STREAM BYTES"
+/// Parses a value of the form "MICROSECONDS STREAM BYTES"; nullopt for any other value.
 std::optional<Printed> printed_of(Value&& value) {
   auto* text = std::get_if<std::string>(&value.value);
   if (!text || value.replay != 0) return std::nullopt;

@@ -1,6 +1,6 @@
-// The output of a program while it was recorded: pieces of text with their places and times, in the
-// order in which they were printed. They are kept as values of a series of their own, which no
-// question about values sees unless it names that.
+// What a program printed while it was recorded: pieces of text with place and time, in the order of
+// printing. They are stored as values of a separate series, which queries for values return only if
+// they name it.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -12,26 +12,26 @@
 
 namespace flor::store {
 
-/// The name of the series. `flor::log` refuses names that begin as it does.
+/// The name of that series. `flor::log` refuses names with this prefix.
 inline constexpr std::string_view kPrintedSeries = "flor:output";
 inline constexpr std::string_view kReservedPrefix = "flor:";
 
 struct Printed {
-  /// `both`: standard output and standard error, where they go to the same place. `gap`: nothing is
-  /// kept here; `text` is the number of bytes.
+  /// `both`: standard output and standard error, which went to the same file. `gap`: output that
+  /// was not kept; `text` is its number of bytes.
   enum class Stream : std::uint8_t { both, out, error, gap };
 
-  Place place;               ///< without a step: the loop, and the epoch
-  std::int64_t number = 0;   ///< in the order of printing, over the whole run
-  std::int64_t time_us = 0;  ///< of its first byte
+  Place place;               ///< the loop and the epoch, without a step
+  std::int64_t number = 0;   ///< position in the order of printing, over the whole run
+  std::int64_t time_us = 0;  ///< when its first byte was printed, Unix microseconds
   Stream stream = Stream::both;
-  std::string text;  ///< any bytes
+  std::string text;  ///< any bytes, not necessarily UTF-8
 };
 std::string_view to_string(Printed::Stream stream);  ///< "output", "stdout", "stderr", "gap"
 
 Value value_of(Printed printed);
-/// The pieces of these epochs, in the order of printing; -1: outside of the loops. Passes over
-/// values that no recording wrote.
+/// Returns the pieces printed in these epochs (-1: outside the loops), in the order of printing.
+/// Skips values of the series that no recording wrote.
 std::vector<Printed> read_printed(const Catalog& catalog, std::int64_t run,
                                   std::int64_t first_epoch = -1,
                                   std::int64_t last_epoch = INT64_MAX);

@@ -1,4 +1,4 @@
-// Questions to the catalog in SQL, for which there is no command, without a way to change anything.
+// SQL queries by users on the catalog, which cannot change anything.
 #pragma once
 
 #include <cstddef>
@@ -15,34 +15,34 @@ namespace flor::store {
 
 class Store;
 
-/// NULL, a number, a text, or a blob; the latter two until the next row.
+/// NULL, a number, a text or a blob. Texts and blobs are valid until the next row.
 using SqlValue = std::variant<std::nullptr_t, std::int64_t, double, std::string_view,
                               std::span<const std::byte>>;
 
-/// Receives the rows.
+/// Receives the result of a query.
 struct SqlSink {
-  std::function<void(const std::vector<std::string>&)> columns;  ///< their names; once, first
-  std::function<bool(std::span<const SqlValue>)> row;            ///< false: wants no more
+  std::function<void(const std::vector<std::string>&)> columns;  ///< names; called once, first
+  std::function<bool(std::span<const SqlValue>)> row;            ///< returns false to end the query
 };
 
-/// Thrown by `run` if `stop` ended it.
+/// Thrown by `run` if `stop` ended the query.
 struct SqlStopped {};
 
-/// A separate connection that can only read: statements that change anything, attach other
+/// A separate connection that can only read. Statements that would change anything, attach other
 /// databases, load extensions or set pragmas are refused before they begin. It has the tables of
 /// docs/internals/format.md and the views of docs/getting-at-the-data.md (`runs`, `arguments`,
 /// `metrics`, `points`, `logged`). Not thread-safe.
 class SqlSession {
  public:
-  /// Throws as `Store::open` for reading does.
+  /// Throws like `Store::open` in mode `read_only`.
   explicit SqlSession(const Store& store);
   ~SqlSession();
   SqlSession(const SqlSession&) = delete;
   SqlSession& operator=(const SqlSession&) = delete;
 
-  /// Executes one statement. Asks `stop` every few thousand of SQLite's instructions, which take
-  /// far less than a millisecond. Throws UsageError if the statement is wrong or would do more
-  /// than read, Busy or Damaged if the catalog is; exceptions of the sink pass through.
+  /// Executes one statement. Calls `stop` every few thousand of SQLite's instructions, thus more
+  /// than once per millisecond, and ends if it returns true. Throws UsageError if the statement is
+  /// wrong or not read-only, Busy or Damaged because of the catalog, and what the sink throws.
   void run(std::string_view statement, const SqlSink& sink, const std::function<bool()>& stop);
 
  private:
@@ -50,11 +50,11 @@ class SqlSession {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A table or a view, and its columns with a comma between them.
+/// A table or view, and the names of its columns separated by commas.
 struct SqlTable {
   std::string name, columns;
 };
-/// The views first.
+/// Returns views first, then tables.
 std::vector<SqlTable> sql_tables(SqlSession& session);
 
 }  // namespace flor::store

@@ -16,7 +16,7 @@
 namespace flor::store {
 namespace {
 
-/// The names in the order in which they were first logged, each with its loops.
+/// Returns the series to read, by names in the order in which they were first logged.
 std::vector<SeriesToRead> series_of(Connection& connection, std::int64_t run,
                                     std::span<const std::string> names, bool others) {
   std::vector<SeriesToRead> series = series_to_read(connection, run, names, others);
@@ -34,7 +34,8 @@ bool inner_before(const Value& a, const Value& b) {
   return compare_inner(a.place.inner, b.place.inner) < 0;
 }
 
-/// Sorts each step: values come in order except for indices of deeper loops, ordered as text.
+/// Reads a series in order. Only the values within a step need sorting: indices of deeper loops are
+/// stored in the order of text.
 void read_series(Connection& connection, const SeriesToRead& series, const ValueQuery& query,
                  const Verdicts& verdicts, const std::function<void(Value&&)>& sink) {
   SeriesReader reader(connection, series.id, query.first_epoch, query.last_epoch);

@@ -1,4 +1,4 @@
-// Logged values one after the other, for runs that logged millions.
+// Reads logged values one at a time, for runs that logged millions.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -13,16 +13,15 @@ namespace flor::store {
 
 class Store;
 
-/// Passes what `Catalog::values` returns to `sink`, value by value, and holds no more than some ten
-/// thousand values and those of one step. Names come in the order in which they were first logged,
-/// then those of evaluators, by name; the values of a name loop by loop, in a loop by epoch, step,
-/// inner, ordinal. All logged values are of one state of the catalog. `sink` may use the store, and
-/// move from its argument. An exception of `sink` ends the reading. Throws as `Catalog::values`
-/// does.
+/// Passes each value that `Catalog::values` would return to `sink`, holding at most some ten
+/// thousand values and those of one step in memory. Order: names as they were first logged, then
+/// names of evaluators alphabetically; within a name by loop; within a loop by epoch, step, inner,
+/// ordinal. All logged values come from one state of the catalog. `sink` may use the store and move
+/// from its argument; an exception from it ends the reading. Throws like `Catalog::values`.
 void each_value(const Store& store, const ValueQuery& query,
                 const std::function<void(Value&&)>& sink);
 
-/// The loops in which the run logged values of these names, as `Place::path`.
+/// Returns the loops (Place::path) in which the run logged values with these names.
 std::vector<std::string> value_paths(const Store& store, std::int64_t run,
                                      std::span<const std::string> names);
 

@@ -23,12 +23,12 @@ namespace {
 constexpr auto kDone = static_cast<std::int64_t>(store::JobState::done);
 constexpr auto kFetched = static_cast<std::int64_t>(store::RunOrigin::Kind::fetched);
 
-/// The longest specification, path or list of arguments that comes with a run; bytes.
+/// Limit in bytes of an evaluator's name, a path, or arguments that come with a run.
 constexpr std::size_t kTextLimit = 64 << 10;
-/// The deepest nesting of a result.
+/// Limit of the nesting of a result's JSON.
 constexpr int kDepthLimit = 100;
 
-/// Adds a finished job, unless there is a job for the same evaluation, whatever its state.
+/// Adds a finished job, unless a job for the same evaluation exists in any state.
 void put_job(Connection& to, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   const Evaluation& found = evaluation.second;
@@ -44,8 +44,8 @@ void put_job(Connection& to, const Evaluations::value_type& evaluation) {
       ->run();
 }
 
-/// Whether the result is stored already as one of the run, or gives way to a result that was made
-/// here.
+/// True if the result is already stored as one of the run, or if a result made here takes
+/// precedence.
 bool is_known(Connection& to, std::string_view run, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   return to("SELECT 1 FROM job JOIN evaluator ON evaluator.id = job.evaluator LEFT JOIN "
@@ -56,7 +56,7 @@ bool is_known(Connection& to, std::string_view run, const Evaluations::value_typ
       ->step();
 }
 
-/// Whether a local job waits for or has this result.
+/// True if a local job waits for this result or has it.
 bool is_wanted(store::QueueFile& queue, const Evaluations::value_type& evaluation) {
   const auto& [content, spec, digest, arguments] = evaluation.first;
   return queue
@@ -67,7 +67,7 @@ bool is_wanted(store::QueueFile& queue, const Evaluations::value_type& evaluatio
       ->step();
 }
 
-/// Whether this run has or had the content, and no other run that was recorded here.
+/// True if this run has or had the content, and no other run recorded here.
 bool is_of_run_alone(Connection& to, std::int64_t run, const store::Digest& content) {
   const auto rows =
       to("SELECT had.run = ?1, coalesce(origin.kind, 0) FROM (SELECT run FROM checkpoint WHERE "
@@ -97,7 +97,7 @@ bool is_object(const std::string& text) {
 }  // namespace
 
 void add_evaluations(Connection& from, std::int64_t run, Evaluations& evaluations) {
-  if (!store::has_table(from, "job_result")) return;  // by an older Flor
+  if (!store::has_table(from, "job_result")) return;  // written by an older Flor
   const bool marks = store::has_table(from, "fetched_result");
   const auto rows = from(
       fmt::format(

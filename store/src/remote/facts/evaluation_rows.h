@@ -1,4 +1,5 @@
-// Results of evaluators for the checkpoints of a run. A result belongs to content, not to a run.
+// Results of evaluators for the checkpoints of a run. A result belongs to the evaluated content,
+// thus to all checkpoints that have it.
 #pragma once
 
 #include "database/database.h"
@@ -20,26 +21,26 @@ struct Evaluation {
   auto operator<=>(const Evaluation&) const = default;
 };
 
-/// Keyed by content, evaluator, the evaluator's digest, and arguments.
+/// Keyed by digest of the content, evaluator, digest of the evaluator, and arguments.
 using Evaluations =
     std::map<std::tuple<store::Digest, std::string, std::string, std::string>, Evaluation>;
 
-/// Adds the results about checkpoints that the run has or has had. Of two results for the same
-/// evaluation the later one stays.
+/// Adds the results for checkpoints that the run has or had. Of two results of one evaluation the
+/// later one is kept.
 void add_evaluations(store::Connection& from, std::int64_t run, Evaluations& evaluations);
 
-/// Writes results that are missing there into a catalog for others. Within a transaction of the
-/// caller.
+/// Writes results that the catalog `to` lacks; `to` is meant for other homes. Within a transaction
+/// of the caller.
 void put_evaluations(store::Connection& to, const Evaluations& evaluations);
 
-/// Says why these are no results of evaluators: "the result of judge.py:f is no JSON object". Empty
-/// if they are.
+/// Returns what is wrong if these cannot be results of evaluators, as "the result of judge.py:f is
+/// no JSON object". Empty if nothing is.
 std::string flaw_of(const Evaluations& evaluations);
 
-/// Selects the results of a fetched run that the caller is to log and then to enter into the user's
-/// store: those about content of this run alone. Left out: content that a run which was not fetched
-/// has, too, and results for which a local job waits or has ended. Within a transaction of the
-/// caller, who has looked for flaws.
+/// Selects those results of a fetched run that the caller should log and enter into the user's
+/// store: results for content that only this run has. Left out are results for content that a run
+/// which was not fetched has, too, and results for which a local job waits or has ended. Within a
+/// transaction of the caller, who has called `flaw_of` before.
 std::vector<store::EvaluationEvent> evaluations_to_take(store::Database& here, std::int64_t run,
                                                         const Evaluations& evaluations);
 

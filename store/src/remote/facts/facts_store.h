@@ -1,4 +1,4 @@
-// A store of its own for runs in an object store: all of their rows, and none of their content.
+// A temporary store that holds all rows, but no content, of runs in an object store.
 #pragma once
 
 #include "remote/facts/run_catalog.h"
@@ -18,7 +18,8 @@ class FactsStore {
   const std::filesystem::path& directory() const { return work_.path(); }
   store::Store& store() { return *store_; }
   store::Connection& connection() { return connection_; }
-  /// Copies a run; rank 0 of a group must come first. Returns the number of its checkpoints.
+  /// Copies the facts of a run; rank 0 of a group must be added first. Returns the number of its
+  /// checkpoints.
   std::int64_t add(RunCatalog& catalog, const RemoteRun& run);
 
  private:

@@ -38,15 +38,16 @@ using store::Connection;
 
 constexpr int kLevel = 3;
 
-/// More than any catalog of a run has, compressed: millions of values take some MiB.
+/// Upper limit of a compressed catalog in bytes. Those of real runs take some MiB for millions of
+/// values.
 constexpr std::uint64_t kCatalogBytesMax = std::uint64_t{1} << 30;
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// Limits one step of a query on a catalog, which a stranger may have written.
+/// Limit of one step of a query on a catalog, which an attacker may have written.
 constexpr std::chrono::seconds kStepMax{5};
 
-/// The most that a store keeps of the catalogs of object stores.
+/// The most bytes that a store caches of catalogs from object stores.
 constexpr std::uint64_t kCacheBytesMax = std::uint64_t{256} << 20;
 
 bool is_database(std::span<const std::byte> bytes) {
@@ -67,7 +68,7 @@ std::int64_t number(Connection& connection, const char* sql) {
   return row->step() ? row->integer(0) : 0;
 }
 
-/// Removes the least recently used files until `bytes` more fit.
+/// Deletes the least recently used files until `bytes` more fit into the cache.
 void make_room(const fs::path& cache, std::uint64_t bytes) {
   std::error_code error;
   std::vector<std::tuple<fs::file_time_type, std::uint64_t, fs::path>> files;
@@ -91,8 +92,8 @@ void make_room(const fs::path& cache, std::uint64_t bytes) {
   throw Damaged(fmt::format("{} is damaged ({}): {}", naming.name, why, naming.remedy));
 }
 
-/// Checks the schema before any table is read: SQLite would execute views, triggers and generated
-/// columns, and pages that are used twice would make rows without end.
+/// Checks the schema before any table is read. SQLite would execute views, triggers and generated
+/// columns, and with pages that are used twice it might return rows without end.
 void check_form(Connection& connection) {
   if (number(connection, "PRAGMA application_id") != store::kApplicationId) {
     refuse(connection, "it is no catalog of Flor");
@@ -101,13 +102,13 @@ void check_form(Connection& connection) {
   if (!foreign.empty()) refuse(connection, foreign);
   const auto row = connection("PRAGMA integrity_check(1)");
   if (!row->step() || row->text_view(0) == "ok") return;
-  // The lines above name the database.
+  // The lines before the last one name the database.
   const std::string_view found = row->text_view(0);
   refuse(connection, found.substr(found.rfind('\n') + 1));
 }
 
-/// Checks the catalog's rows about content in one pass: names of parcels become keys, places are
-/// read, and chains of bases are followed.
+/// Checks the rows about content in one pass, because names of parcels will be used as keys, places
+/// will be read, and chains of bases will be followed.
 void check_content(Connection& connection) {
   if (connection("SELECT 1 FROM block LIMIT 1")->step()) {
     refuse(connection, "it has values in blocks, which no spooled run has");
@@ -181,7 +182,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
     } catch (const NewerFormat&) {
       throw;
     } catch (const Error&) {
-      // Removed by another process that needed the room, or damaged here: it is read again.
+      // It was deleted by another process to make room, or is damaged, so it is downloaded again.
     }
   }
   {
@@ -240,7 +241,7 @@ NewCatalog::NewCatalog() {
   store::OpenFile(store::Paths{work_.path()}, file, store::kRunCatalogForm, store::OpenMode::create,
                   store::Filesystem::system());
   connection_ = std::make_unique<Connection>(file, Connection::Mode::existing);
-  // No other process sees it, and it is made again if it is lost.
+  // Fast settings: no other process uses this file, and it is made again if it is lost.
   connection_->execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF");
 }
 

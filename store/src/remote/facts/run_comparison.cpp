@@ -28,22 +28,24 @@ using store::Query;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// The place where only one side was resumed: what follows was done again.
+/// The point from which one side alone resumed the run; later facts were recorded again there.
 struct Cut {
   std::int64_t main_loop = kNever, iteration = kNever, epoch = kNever;
   bool is_none() const { return epoch == kNever; }
 };
 
-/// Rows of one table: both sides are read in the order of their keys, side by side.
+/// How to compare the rows of one table. Both sides are read in the order of the key columns, in
+/// parallel.
 struct Facts {
-  const char* what;  ///< for messages: a form of the key columns, "argument '{0}'"
-  /// ?1 the run, ?2 to ?4 the cut's main loop, iteration and epoch. Ordered by the keys.
+  const char* what;  ///< for messages, with placeholders for the key columns: "argument '{0}'"
+  /// Parameters: ?1 the run, ?2 to ?4 main loop, iteration and epoch of the cut. Ordered by the
+  /// keys.
   const char* sql;
   int keys;
-  std::vector<const char*> columns;  ///< the columns after the keys, for messages
+  std::vector<const char*> columns;  ///< names of the columns after the keys, for messages
 };
 
-/// How SQLite orders values of different types.
+/// Returns the order of values of different types in SQLite.
 int rank_of(int type) {
   switch (type) {
     case SQLITE_NULL:
@@ -65,7 +67,8 @@ std::strong_ordering order(const Query& a, const Query& b, int column) {
     if (a.type(column) == SQLITE_INTEGER && b.type(column) == SQLITE_INTEGER) {
       return a.integer(column) <=> b.integer(column);
     }
-    // SQLite has no NaN. An integer and a real number may be equal, as they may be for SQLite.
+    // SQLite stores no NaN. An integer and a real number may be equal, as in SQLite's own
+    // comparison.
     const long double x = a.type(column) == SQLITE_INTEGER
                               ? static_cast<long double>(a.integer(column))
                               : static_cast<long double>(a.real(column));
@@ -88,7 +91,7 @@ std::strong_ordering order_of_keys(const Query& a, const Query& b, int keys) {
   return std::strong_ordering::equal;
 }
 
-/// The beginning of a text, as much as a message has room for.
+/// Returns the beginning of a text, as much as fits into a message.
 std::string beginning_of(std::string_view text) {
   constexpr std::size_t kShown = 60;
   return store::printable(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
@@ -109,7 +112,7 @@ std::string text_of(const Query& row, int column) {
   }
 }
 
-/// Names a row: "argument 'lr'". {0}, {1}, ... in `what` stand for the keys.
+/// Returns the name of a row for messages, as "argument 'lr'": `what` with the keys inserted.
 std::string name_of(const Facts& facts, const Query& row) {
   std::string text = facts.what;
   for (int i = 0; i < facts.keys; ++i) {
@@ -120,7 +123,7 @@ std::string name_of(const Facts& facts, const Query& row) {
   return text;
 }
 
-/// Which side may have rows that the other lacks.
+/// Which side may have rows that the other one lacks.
 struct Allowed {
   bool more_here = true;
   bool more_there = true;
@@ -133,7 +136,7 @@ class Comparison {
   void cut(const Cut& cut) { cut_ = cut; }
   const Cut& cut() const { return cut_; }
 
-  /// The first difference, or nothing.
+  /// Returns a description of the first difference; empty if there is none.
   std::string operator()(const Facts& facts, Allowed allowed) const {
     const auto here = rows(here_, facts), there = rows(there_, facts);
     bool more_here = here->step(), more_there = there->step();
@@ -179,7 +182,7 @@ class Comparison {
   Cut cut_;
 };
 
-// The run itself, as it was started: under the name that it had before it was renamed.
+// The facts of the run's start, with the name from before it was renamed.
 const Facts kRunStart = {
     "the run",
     "SELECT 0, coalesce((SELECT value FROM label WHERE label.run IN (run.id, (SELECT leader FROM "
@@ -207,7 +210,7 @@ const Facts kResumptions = {
 
 #define FLOR_BEFORE_CUT " AND (main_loop < ?2 OR (main_loop = ?2 AND iteration < ?3)) "
 
-// Facts that only ever grow while a run is recorded.
+// Facts of which more are added, but which never change, while a run is recorded.
 const std::array kGrowing = {
     Facts{"argument '{0}'",
           "SELECT name, type, value FROM argument WHERE run = ?1 ORDER BY name",
@@ -238,7 +241,7 @@ const std::array kGrowing = {
           2,
           {""}},
 };
-// Facts about loops that only grow; the latest rows may be rewritten while a loop runs.
+// Facts about loops of which more are added; the latest rows may change while a loop runs.
 const std::array kLoops = {
     Facts{"iteration {1} of main loop {0}",
           "SELECT main_loop, iteration, seconds, record_seconds FROM iteration WHERE run = "
@@ -251,7 +254,7 @@ const std::array kLoops = {
           3,
           {"the place", "the number of steps", "the end", "the duration"}},
 };
-// Facts that are final once a run has ended, and change until then.
+// Facts that change until the run has ended.
 const std::array kAtEnd = {
     Facts{"main loop {0}",
           "SELECT ordinal, iterations, ended, broke FROM main_loop WHERE run = ?1 ORDER BY ordinal",
@@ -272,7 +275,7 @@ const std::array kAtEnd = {
            "the cost", "the computing time", "the forced cost", "the start", "the iterations",
            "the number", "the waits", "the hurried", "the fast", "the size"}},
 };
-// Facts that a run states at most once.
+// Facts that a run has at most once.
 const std::array kOnce = {
     Facts{"the strategy",
           "SELECT 0, num_to_keep, attribute, score_order, tie FROM strategy WHERE run = ?1",
@@ -285,7 +288,7 @@ const std::array kOnce = {
     Facts{"the group", "SELECT 0, rank FROM rank_run WHERE run = ?1", 1, {"the rank"}},
 };
 
-// Replays are the same if the same process of the same command made them.
+// Two rows are the same replay if the same process of the same command made it.
 const Facts kReplays = {
     "the replay of epochs {2} and later",
     "SELECT started_us, segment, first_epoch, segments, last_epoch, strong, "
@@ -298,8 +301,8 @@ const Facts kReplays = {
      "the digest of the program", "the command", "the end", "the verdict", "the values compared",
      "the values different", "the states compared", "the states different", "the values found",
      "the first difference"}};
-// Later replays change which of several answers stands, and repeated answers are forgotten: each
-// value of an answer must be there, from whichever replay.
+// Values of replays. Later replays change which answer is current, and repeated answers are
+// deleted. So each value of an answer must exist on the other side, from whichever replay.
 const Facts kFound = {"'{0}' in epoch {2}, found by a replay,",
                       "SELECT DISTINCT coalesce(of, name) AS called, path, epoch, step, inner, "
                       "value.ordinal, value.type, value FROM series JOIN value ON value.series = "
@@ -308,7 +311,7 @@ const Facts kFound = {"'{0}' in epoch {2}, found by a replay,",
                       "value.ordinal, value.type, value",
                       8,
                       {}};
-// A later execution may verify what a replay found; a new doubt is a contradiction.
+// A later execution may verify what a replay found; if it is doubted, that is a contradiction.
 const Facts kDoubts = {"what the replay of epochs {2} and later found in epoch {3}",
                        "SELECT started_us, segment, first_epoch, epoch, answer.verdict = 4 FROM "
                        "answer JOIN replay ON replay.id = answer.replay WHERE run = ?1 AND "
@@ -316,7 +319,7 @@ const Facts kDoubts = {"what the replay of epochs {2} and later found in epoch {
                        4,
                        {"the doubt"}};
 
-// A boundary is the state before its iteration.
+// SQL condition for states before the cut. A boundary is the state before its iteration.
 #define FLOR_STATE_BEFORE_CUT                                                                  \
   " AND (main_loop < ?2 OR (main_loop = ?2 AND (iteration < ?3 OR (iteration = ?3 AND kind = " \
   "0)))) "
@@ -327,7 +330,8 @@ constexpr const char* kStates =
     "UNION ALL SELECT kind, main_loop, iteration, loop, digest, 0 FROM discarded WHERE run = "
     "?1" FLOR_STATE_BEFORE_CUT;
 
-/// The states that a place of a run has held: several if the run was resumed before it.
+/// The states that checkpoints at one place of a run have had: several, if the run was resumed
+/// before it.
 struct States {
   std::optional<store::Digest> stored;
   std::set<store::Digest> deleted;
@@ -352,7 +356,7 @@ std::map<Place, States> states_of(const RunPlace& place, const Cut& cut) {
   return found;
 }
 
-/// A state that is stored on one side must be the one that the other side has or had there.
+/// True if every state that is stored on one side is the one that the other side has or had.
 bool agree(const States& here, const States& there) {
   if (here.stored && there.stored) return *here.stored == *there.stored;
   if (here.stored) return there.knows(*here.stored);
@@ -376,7 +380,7 @@ class RunComparison {
     }
     const Cut cut = first_cut(std::min(mine, theirs));
     if (theirs <= mine || may_be_forgotten(cut)) compare_.cut(cut);
-    // After its end only replays and evaluations add to a run.
+    // After a run has ended, only replays and evaluations add facts.
     const bool ended_here = mine == theirs && is_finished(here_);
     const bool ended_on_both = ended_here && is_finished(there_);
     if (auto found = recorded(ended_on_both, {!replaces_, !ended_here}, cut); !found.empty()) {
@@ -394,7 +398,7 @@ class RunComparison {
   static std::int64_t resumptions(const RunPlace& place) {
     return count(place, "SELECT count(*) FROM resumption WHERE run = ?1");
   }
-  /// Whether it has finished here without failing: nothing resumes it.
+  /// True if the run has finished here without failing, so that it cannot be resumed.
   bool is_complete() const {
     return is_finished(here_) && count(here_, "SELECT failed = 0 FROM run WHERE id = ?1") != 0;
   }
@@ -402,7 +406,7 @@ class RunComparison {
     return count(place, "SELECT finished_us IS NOT NULL FROM run WHERE id = ?1") != 0;
   }
 
-  /// The earliest point of the resumptions that only one side knows.
+  /// Returns the earliest point of those resumptions that only one side knows.
   Cut first_cut(std::int64_t common) const {
     Cut cut;
     for (const RunPlace& place : {here_, there_}) {
@@ -417,8 +421,8 @@ class RunComparison {
     return cut;
   }
 
-  /// Whether what this store has after the point may give way to what another machine did from
-  /// there on.
+  /// True if facts of this store after the point may be replaced by what another machine did from
+  /// that point on.
   bool may_be_forgotten(const Cut& cut) const {
     if (is_from_elsewhere()) return true;
     return !here_
@@ -429,7 +433,7 @@ class RunComparison {
                 ->step();
   }
 
-  /// Whether the run was fetched, from this place or from another one.
+  /// True if the run was fetched, from this object store or another one.
   bool is_from_elsewhere() const {
     constexpr int kFetchedKind = 1;
     return here_
@@ -458,7 +462,7 @@ class RunComparison {
     return {};
   }
 
-  /// The earlier one of both sides' last iterations.
+  /// Returns the earlier of the last iterations of both sides.
   Cut latest_iteration() const {
     Cut latest;
     for (const RunPlace& place : {here_, there_}) {

@@ -38,7 +38,7 @@ bool RunProgress::was_resumed_after(const RunProgress& other) const {
 }
 
 bool RunProgress::is_further_than(const RunProgress& other) const {
-  // If both sides were resumed independently, each is further than the other.
+  // If both sides were resumed independently, each counts as further than the other.
   if (resumptions_ != other.resumptions_) return was_resumed_after(other);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] > other.counts_[i]) return true;

@@ -1,4 +1,4 @@
-// The progress of a run in two catalogs: which of them is the newer one.
+// Tells which of two catalogs has the newer state of a run.
 #pragma once
 
 #include "database/sqlite.h"
@@ -14,20 +14,20 @@ class RunProgress {
  public:
   RunProgress(store::Connection& connection, std::int64_t run);
 
-  /// Whether it was resumed, or has more of anything, or has ended, while the other did not. Each
-  /// of two may be further in something.
+  /// True if this side was resumed, has more of anything, or has ended, while `other` has not. Both
+  /// sides may be further than each other.
   bool is_further_than(const RunProgress& other) const;
   bool was_resumed_after(const RunProgress& other) const;
   std::int64_t epochs() const { return counts_.front(); }
-  /// Whether it was replayed where the other was not.
+  /// True if this side has replays that the other lacks.
   bool has_other_replays_than(const RunProgress& other) const;
   bool is_ahead_of(const RunProgress& other) const {
     return is_further_than(other) || has_other_replays_than(other);
   }
 
  private:
-  std::vector<std::int64_t> resumptions_;  ///< when
-  /// Counts of rows that only grow between two resumptions, epochs first.
+  std::vector<std::int64_t> resumptions_;  ///< their times
+  /// Counts of rows that only grow between two resumptions; the first one counts epochs.
   std::vector<std::int64_t> counts_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> replays_;
 };

@@ -1,4 +1,4 @@
-// An object store in a directory, on whatever is mounted there.
+// An object store in a directory, which may be on any mounted file system.
 #include "base/late_library.h"
 #include "base/system_error.h"
 #include "file/filesystem.h"
@@ -34,10 +34,10 @@ using store::File;
 using store::Filesystem;
 using store::sync_directory;
 
-/// Files are written here, and linked to their names when they are durable.
+/// Files are written in this subdirectory, and linked to their names when they are durable.
 constexpr const char* kUnfinished = ".unfinished";
 
-/// Throws Unreachable for errors that a file server or a disk may recover from, else Error.
+/// Throws Unreachable for errors that may be temporary for a file server or disk, otherwise Error.
 [[noreturn]] void throw_directory_error(const char* what, const fs::path& path, int error) {
   constexpr std::array kPassing = {EIO,          ENOSPC,       EDQUOT,   ESTALE,
                                    ETIMEDOUT,    ENODEV,       ENETDOWN, ENETUNREACH,
@@ -52,7 +52,7 @@ constexpr const char* kUnfinished = ".unfinished";
   throw Error(message);
 }
 
-/// Returns what `call` returns, which works on files below the directory.
+/// Returns the result of `call`, which accesses the directory, and converts its exceptions.
 template <typename Call>
 auto at_directory(const char* what, const fs::path& path, const Call& call) {
   try {
@@ -66,13 +66,14 @@ std::int64_t modified_us(const struct stat& status) {
   return status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000;
 }
 
-/// A file in `kUnfinished`, locked while its writer lives and removed with the object.
+/// A file in `kUnfinished`. It is locked while its writer lives, and deleted by the destructor.
 class Unfinished {
  public:
   explicit Unfinished(const fs::path& directory) {
-    // Containers that share a directory have processes of the same number, hence random names.
+    // Names are random, because containers that share a directory may have equal process ids.
     thread_local std::mt19937_64 random{std::random_device{}()};
-    // Before it is locked, the file may be taken for one that a killed writer left.
+    // Until the file is locked, another process may take it for a leftover and delete it; then it
+    // is made again.
     do {
       path_ = directory / fmt::format("{:08x}{:016x}", std::random_device{}(), random());
       file_ = at_directory("create", path_, [&] {
@@ -87,7 +88,7 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
   const fs::path& path() const { return path_; }
-  /// Whether an earlier attempt has linked the file: over a network the answer to it may have been
+  /// True if an earlier attempt to link the file succeeded: over a network, its reply may have been
   /// lost.
   bool is_linked_twice() const {
     const int error = errno;
@@ -158,7 +159,7 @@ class DirectoryObjects final : public ObjectStore {
                                    std::uint64_t size) override {
     const auto file = open(key);
     const std::uint64_t there = file->size();
-    // Check before memory is allocated for a length that is only claimed.
+    // Checked before memory is allocated, because the length may be wrong.
     if (offset > there || size > there - offset) throw_cut_off(*file);
     return read(*file, offset, size);
   }
@@ -183,7 +184,7 @@ class DirectoryObjects final : public ObjectStore {
       if (entries->path().filename() == kUnfinished) {
         entries.disable_recursion_pending();
       } else if (!entries->is_directory()) {
-        // An object that was removed meanwhile does not count.
+        // An object that was removed meanwhile is left out.
         const std::string key = entries->path().lexically_relative(directory_).string();
         if (auto info = head(key)) objects.push_back(std::move(*info));
       }
@@ -224,8 +225,9 @@ class DirectoryObjects final : public ObjectStore {
     at_directory("sync", directory, [&] { sync_directory(Filesystem::system(), directory); });
   }
 
-  /// Makes missing directories, and their names durable, once each. A directory that vanished is
-  /// not made again: that would fill the disk below a place where nothing is mounted.
+  /// Creates missing directories and makes their names durable, once each. A directory that has
+  /// vanished is not created again, because its file system may have been unmounted, and objects
+  /// would fill the disk below.
   void prepare(const fs::path& target) {
     const std::lock_guard lock(mutex_);
     std::error_code error;
@@ -235,7 +237,7 @@ class DirectoryObjects final : public ObjectStore {
     }
     for (const fs::path& directory : {directory_ / kUnfinished, target.parent_path()}) {
       if (prepared_.contains(directory)) continue;
-      // The permissions of the place decide who may read objects.
+      // The permissions of the directory above decide who may read objects.
       store::make_directory_in_home(directory, error);
       if (error) throw_directory_error("create", directory, error.value());
       for (fs::path above = directory; above != directory_; above = above.parent_path()) {

@@ -20,15 +20,15 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
-/// Digits of a run's key, and of the random name that tells writers apart.
+/// Number of digits of a run's key, and of the random name of a writer.
 constexpr std::size_t kKeyDigits = 16;
 
 constexpr std::int64_t kSequenceMax = std::int64_t{1} << 52;
 
-/// More than any manifest has: parsed, nested JSON takes many times its length.
+/// Limit of a manifest in bytes. Parsing nested JSON takes many times its length.
 constexpr std::uint64_t kManifestBytesMax = std::uint64_t{64} << 10;
 
-/// More bytes than any run has, and so few that sums of them do not overflow.
+/// Larger than any number of bytes in a manifest, and so small that sums do not overflow.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 60;
 
 std::string sharded(const char* directory, std::string_view name) {
@@ -131,7 +131,7 @@ RemoteRun parse_manifest(std::span<const std::byte> text, const std::string& whe
   try {
     const auto* begin = reinterpret_cast<const char*>(text.data());
     Json json = Json::parse(begin, begin + text.size());
-    // Printing nested JSON would take a stack as deep.
+    // Printing nested JSON would need a stack proportional to its depth.
     if (std::ranges::any_of(json, [](const Json& value) { return value.is_structured(); })) {
       throw Damaged(fmt::format("{} is damaged: it is nested", where));
     }
@@ -201,7 +201,7 @@ std::vector<ManifestName> list_manifests(ObjectStore& objects, std::string_view 
 }
 
 std::optional<RemoteRun> latest_manifest(ObjectStore& objects, std::string_view run) {
-  // The manifest may be replaced, and the old one removed, between the listing and the reading.
+  // Repeated, because the manifest may be replaced and deleted between listing and reading.
   for (int tries = 0;; ++tries) {
     const std::vector<ManifestName> names = list_manifests(objects, run);
     if (names.empty()) return std::nullopt;
@@ -220,9 +220,9 @@ std::string random_name() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-/// Where objects cannot be made exclusively, each writer looks after it has written, and a writer
-/// that sees another manifest removes its own. Of two that write at once at least the later looks
-/// when both are there, so that never both stay.
+/// For servers that cannot create objects exclusively: each writer lists the manifests after
+/// writing its own, and deletes its own if it sees another one. Of two concurrent writers at least
+/// the later one lists when both exist, so never do both stay.
 bool stands_alone(ObjectStore& objects, const ManifestName& mine,
                   const std::optional<ManifestName>& before) {
   std::optional<ManifestName> latest;

@@ -1,4 +1,4 @@
-// Parcels: records one after the other, as objects that are named after their content.
+// Parcels: objects that consist of records one after another and are named after their content.
 #pragma once
 
 #include "remote/contents.h"
@@ -12,38 +12,40 @@
 
 namespace flor::remote {
 
-/// The length of the records in a parcel. One request for each MiB would take as long as the MiB
-/// itself; a much longer parcel gains nothing, and is lost as a whole when it fails.
+/// Desired length of a parcel. With one request per MiB, the requests would take as long as the
+/// transfer itself; much longer parcels would not be faster, and a failed transfer would lose more.
 inline constexpr std::uint64_t kParcelBytes = std::uint64_t{16} << 20;
-/// More than any parcel has: a single record may be a little longer than a MiB.
+/// Upper limit of a parcel's length. A parcel may exceed kParcelBytes by a record, which is little
+/// longer than a MiB.
 inline constexpr std::int64_t kParcelBytesMax = std::int64_t{64} << 20;
 
-/// The longest chain of differences, which are read recursively.
+/// The longest permitted chain of differences; chains are read recursively.
 inline constexpr int kDepthMax = 64;
 
-/// Parcels in the object store, by name.
+/// The parcels in an object store, by name.
 using FoundParcels = std::map<std::string, ObjectInfo>;
 FoundParcels list_parcels(ObjectStore& objects);
 
-/// The records that a parcel will hold: indices into a list of records.
+/// The records of one parcel, as indices into a list of records.
 using ParcelPlan = std::vector<std::size_t>;
 
-/// Shares out the records that have no parcel yet, in their order; the same records give the same
-/// parcels. `ends`: after these records a parcel of sufficient length ends early, so that the
-/// parcels of a checkpoint go with it.
+/// Distributes records that have no parcel yet to parcels, in order; equal records give equal
+/// parcels. `ends`: after these records a parcel that is long enough ends, so that deleting a
+/// checkpoint frees its parcels.
 std::vector<ParcelPlan> plan_parcels(const std::vector<Record>& records,
                                      const std::vector<std::size_t>& ends);
 
-/// Thrown where a pack changed its place while it was read: look at the catalog again.
+/// Thrown if a record's pack was moved or removed while it was read. The caller reads the catalog
+/// again.
 struct Moved {};
 
-/// Reads records of a store's packs.
+/// Reads records from a store's packs.
 class RecordSource {
  public:
   RecordSource(store::Paths paths, store::Filesystem& files) : packs_(std::move(paths), files) {}
-  /// Appends the record, header included, after comparing it with its checksums. `record.parcel`
-  /// names its pack, where that of a spooled one names its parcel. Thread-safe. Throws Moved if it
-  /// is not there any more.
+  /// Appends the record, including its header, to `parcel` after verifying its checksums. Here
+  /// `record.parcel` is the name of its pack. Thread-safe. Throws Moved if the record is not there
+  /// any more.
   void append(const Record& record, std::vector<std::byte>& parcel);
 
  private:
@@ -52,8 +54,8 @@ class RecordSource {
   std::map<std::string, std::int64_t> numbers_;
 };
 
-/// The record at the front of these bytes, header included, compared with its checksums. Damaged
-/// if it is another one.
+/// Verifies that these bytes begin with this record (header and payload) and match its checksums.
+/// Throws Damaged if not.
 void check_record(const Record& record, std::span<const std::byte> bytes, const std::string& where);
 
 }  // namespace flor::remote

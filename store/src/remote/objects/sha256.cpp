@@ -8,7 +8,7 @@
 namespace flor::remote {
 namespace {
 
-/// Looked up once: otherwise OpenSSL searches, for each digest, tables that all threads share.
+/// Looked up once, because for every lookup OpenSSL searches tables that all threads share.
 const EVP_MD* algorithm() {
   static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   if (!found) throw Error("OpenSSL has no SHA-256");

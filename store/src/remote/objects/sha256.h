@@ -1,4 +1,4 @@
-// SHA-256, by which objects are named and servers check what they receive.
+// SHA-256, which names objects and lets servers verify what they receive.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace flor::remote {
 using Sha256 = std::array<std::byte, 32>;
 
 Sha256 sha256(std::span<const std::byte> bytes);
-/// 64 lower-case hexadecimal digits.
+/// Returns 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view text);
 Sha256 hmac_sha256(std::span<const std::byte> key, std::string_view text);

@@ -17,10 +17,10 @@ namespace flor::remote {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-/// A transfer that moves less in a second is silent.
+/// A transfer with fewer bytes per second than this counts as silent.
 constexpr long kSilentBytes = 100;
 
-/// Memory reserved at most for an answer, whatever length the server announces.
+/// Limit of the memory that is reserved for an answer, whatever length the server announces.
 constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
 
 #define FLOR_CURL_FUNCTIONS(F) \
@@ -35,7 +35,7 @@ constexpr std::uint64_t kReservedMax = std::uint64_t{64} << 20;
   F(slist_append);             \
   F(slist_free_all)
 
-/// The functions of libcurl that are used here.
+/// The functions of libcurl that are used, loaded at run time.
 struct Curl {
 #define FLOR_CURL(name) library.load(name, "curl_" #name)
   Curl() {
@@ -75,7 +75,7 @@ std::size_t read_body(char* to, std::size_t size, std::size_t count, void* data)
   return bytes;
 }
 
-/// libcurl sends a request anew where a kept connection turned out to be closed.
+/// Called by libcurl when it sends a request again because a kept connection was closed.
 int seek_body(void* data, curl_off_t offset, int origin) {
   auto& upload = *static_cast<Upload*>(data);
   if (origin != SEEK_SET || offset < 0 || static_cast<std::size_t>(offset) > upload.all.size()) {
@@ -85,7 +85,7 @@ int seek_body(void* data, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-/// An answer, and how long it may be.
+/// An answer that is being received, and its maximal length.
 struct Download {
   Response& response;
   std::uint64_t most;
@@ -97,7 +97,7 @@ std::size_t write_body(char* from, std::size_t size, std::size_t count, void* da
   const auto bytes = std::as_bytes(std::span(from, size * count));
   if (body.size() + bytes.size() > download.most) {
     download.response.is_too_long = true;
-    return 0;  // ends the transfer
+    return 0;  // tells libcurl to end the transfer
   }
   body.insert(body.end(), bytes.begin(), bytes.end());
   return bytes.size();
@@ -144,7 +144,7 @@ struct HttpClient::Impl {
 
 HttpClient::HttpClient(std::string ca_bundle, std::chrono::seconds silence)
     : impl_(std::make_unique<Impl>()) {
-  library();  // says at once if there is none
+  library();  // throws now if libcurl is missing
   impl_->ca_bundle = std::move(ca_bundle);
   impl_->silent_seconds = static_cast<long>(silence.count());
 }
@@ -160,7 +160,7 @@ std::unique_ptr<HttpClient::Handle> HttpClient::take() {
 }
 
 void HttpClient::give_back(std::unique_ptr<Handle> handle) {
-  library().easy_reset(handle->curl);  // its connection stays
+  library().easy_reset(handle->curl);  // keeps the connection open
   const std::lock_guard lock(impl_->mutex);
   impl_->idle.push_back(std::move(handle));
 }
@@ -173,7 +173,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   Response response;
   HeaderList headers;
   for (const auto& [name, value] : request.headers) headers.add(name + ": " + value);
-  // Waiting for "100 Continue" costs a round trip for each object.
+  // Disabled: waiting for "100 Continue" would cost a round trip per object.
   headers.add("Expect:");
   std::string url = origin + encode(request.path, true);
   if (!request.parameters.empty()) {
@@ -184,7 +184,7 @@ Response HttpClient::send(const std::string& origin, const Request& request,
   Download download{response, most};
   std::array<char, CURL_ERROR_SIZE> reason{};
   set(curl, CURLOPT_URL, url.c_str());
-  // The path is signed as it is.
+  // Sent unchanged, because the path was signed in this form.
   set(curl, CURLOPT_PATH_AS_IS, 1L);
   set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   set(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);

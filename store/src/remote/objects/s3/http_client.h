@@ -1,4 +1,4 @@
-// Requests over HTTP, by libcurl: several at once, on connections that are kept.
+// HTTP requests with libcurl, several at once, over connections that stay open.
 #pragma once
 
 #include "remote/objects/s3/signature.h"
@@ -14,30 +14,30 @@
 namespace flor::remote {
 
 struct Response {
-  int status = 0;  ///< 0: there was no answer, and `failure` says why
+  int status = 0;  ///< HTTP status; 0: there was no answer, see `failure`
   Headers headers;
   std::vector<std::byte> body;
   std::string failure;
-  bool is_final = false;      ///< without an answer: trying again at once will not help
-  bool is_passing = true;     ///< but later it may
-  bool is_untrusted = false;  ///< its certificate was refused
-  bool is_too_long = false;   ///< longer than was allowed: it was not received to its end
-  int attempts = 1;           ///< that it took
-  std::chrono::seconds waited{0};  ///< for all of them
+  bool is_final = false;      ///< if there was no answer: retrying at once will not help
+  bool is_passing = true;     ///< if there was no answer: retrying later may help
+  bool is_untrusted = false;  ///< the server's certificate was refused
+  bool is_too_long = false;   ///< the body exceeds the limit and was not received completely
+  int attempts = 1;           ///< number of attempts made
+  std::chrono::seconds waited{0};  ///< total time of all attempts
 };
 
-/// Thread-safe.
+/// Sends HTTP requests. Thread-safe.
 class HttpClient {
  public:
-  /// `ca_bundle`: a file with the certificates that are trusted; empty: the system's. A transfer
-  /// that moves next to nothing for `silence` is given up.
+  /// `ca_bundle`: file with the trusted certificates; empty: the system's. A transfer that makes
+  /// almost no progress for `silence` is given up.
   HttpClient(std::string ca_bundle, std::chrono::seconds silence);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Sends one request and waits for its answer, of which at most `most` bytes are received.
-  /// `origin` is "https://host:port". Does not follow redirections.
+  /// Sends one request and waits for the answer, receiving at most `most` bytes of it. `origin` is
+  /// "https://host:port". Does not follow redirections.
   Response send(const std::string& origin, const Request& request, std::span<const std::byte> body,
                 std::uint64_t most);
 

@@ -23,26 +23,27 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The longest page of a list, or error: more than any has.
+/// Limit in bytes of a page of a list and of an error message.
 constexpr std::uint64_t kAnswerMax = std::uint64_t{8} << 20;
-/// The longest object that is received whole when only a part was asked for.
+/// Limit in bytes of an object that is received completely although only a part was requested.
 constexpr std::uint64_t kWholeMax = std::uint64_t{64} << 20;
 
-/// The object that makes_exclusively writes, and leaves there for later calls.
+/// The object that `makes_exclusively` writes, and leaves there for later calls.
 constexpr const char* kProbe = "probe";
 const std::string kProbeText = "flor";
 
-/// Pages of a list in addition to one for each ten objects: servers may send pages that are not
-/// full, but one that always names a next page must not keep a client forever.
+/// Number of pages of a list that are accepted in addition to one per ten objects. Servers may send
+/// pages that are not full, but a server that always names a next page must not keep a client
+/// forever.
 constexpr std::size_t kPagesFree = 1000;
 constexpr std::size_t kListedMax = 10'000'000;
 
-/// Pages of a list that are read one after the other before it counts as long, and pages of a long
-/// one that are read at once.
+/// Long lists are read in parallel. A list is long if it has more than kPagesInARow pages; then
+/// kPagesAtOnce pages are read at a time.
 constexpr std::size_t kPagesInARow = 4, kPagesMax = SIZE_MAX;
 constexpr unsigned kPagesAtOnce = 8;
 
-/// Parts of one object that are on their way at once.
+/// Number of parts of one object that are uploaded at a time.
 constexpr unsigned kPartsAtOnce = 4;
 
 std::int64_t now_us() {
@@ -77,7 +78,8 @@ bool may_pass(const Response& response, const std::string& code) {
   if (response.status == 0) return !response.is_final;
   if (response.status == 500 || (response.status >= 502 && response.status <= 504)) return true;
   if (response.status == 408 || response.status == 409 || response.status == 429) return true;
-  // Damage on the way: the same request may arrive when it is sent again.
+  // The request may have been damaged on the way, so the same request may succeed if it is
+  // repeated.
   return code == "RequestTimeout" || code == "BadDigest" || code == "XAmzContentSHA256Mismatch";
 }
 
@@ -115,7 +117,7 @@ class S3Objects final : public ObjectStore {
     if (refuses_ != Answer::no) {
       const Response response = send(request("PUT", key, {}, {{"if-none-match", "*"}}), content);
       if (is_good(response)) return true;
-      // An attempt whose answer was lost may have made it.
+      // An earlier attempt, whose answer was lost, may have created the object.
       if (response.status == 412) return response.attempts > 1 && holds(key, content);
       if (!is_unknown(response)) fail("write", key, response);
       refuses_ = Answer::no;
@@ -125,8 +127,8 @@ class S3Objects final : public ObjectStore {
     return true;
   }
 
-  /// Some servers do not know the condition, and some accept it and ignore it. So this writes an
-  /// object that is there once more.
+  /// Some servers do not know the condition, and some accept but ignore it. So this tries to create
+  /// an object that already exists.
   bool makes_exclusively() override {
     for (int i = 0; i < 2 && refuses_ == Answer::unknown; ++i) {
       const Response response =
@@ -166,7 +168,7 @@ class S3Objects final : public ObjectStore {
                                    std::uint64_t size) override {
     if (size == 0) return {};
     const std::string range = fmt::format("bytes={}-{}", offset, offset + size - 1);
-    // A server that does not support ranges sends all of it.
+    // A server that does not support ranges sends the whole object.
     Response response =
         send(request("GET", key, {}, {{"range", range}}), {}, std::max(offset + size, kWholeMax));
     const bool cut_off =
@@ -222,7 +224,8 @@ class S3Objects final : public ObjectStore {
   }
 
   std::int64_t remove_unfinished(std::int64_t before_us, bool dry_run) override {
-    // Only uploads of Flor's own objects: other programs may be uploading to the same place.
+    // Only uploads of Flor's own objects, because other programs may be uploading to the same
+    // bucket.
     std::int64_t count = 0;
     for (const char* directory : {kCatalogs, kParcels}) {
       count += remove_uploads(directory, before_us, dry_run);
@@ -234,7 +237,7 @@ class S3Objects final : public ObjectStore {
   std::int64_t remove_uploads(const std::string& directory, std::int64_t before_us, bool dry_run) {
     std::int64_t count = 0;
     const std::string prefix = place_.prefix + directory;
-    // Not encoded: Ceph encodes the keys of this list without saying so.
+    // Without encoding-type: Ceph encodes the keys of this list without saying so.
     Parameters parameters{{"uploads", ""}, {"prefix", prefix}};
     std::size_t seen = 0;
     for (std::size_t pages = 1;; ++pages) {
@@ -262,10 +265,10 @@ class S3Objects final : public ObjectStore {
     std::atomic<bool> in_order = true;
   };
 
-  /// Appends the objects after the present last one. A server names one page after the other, and
-  /// takes its time for each; most keys continue with a hex digit, so the list is read in up to 16
-  /// pieces. False: the server has an order of its own, and which keys come after another is
-  /// unknown.
+  /// Appends the objects after the last one in `objects`. A server lists pages one after another
+  /// and takes time for each. Most keys continue with a hex digit, so the list is read in up to 16
+  /// parts in parallel. Returns false if the server lists in an order of its own, so that it is
+  /// unknown which keys follow another.
   bool list_in_pieces(const std::string& prefix, ListedSoFar& listed,
                       std::vector<ObjectInfo>& objects) {
     std::vector<std::string> bounds = {objects.empty() ? "" : objects.back().key};
@@ -283,9 +286,9 @@ class S3Objects final : public ObjectStore {
     return listed.in_order;
   }
 
-  /// Appends the keys after `after` and, unless `end` is empty, up to that; also with a server that
-  /// begins each list at its beginning. Continues at `token` unless that is empty, and sets it to
-  /// where the next page begins; empty: there is none.
+  /// Appends keys after `after` up to `end` (unless empty), also from a server that ignores where
+  /// the list should begin. Continues at `token` unless it is empty, and sets it to the beginning
+  /// of the next page, or to empty at the end of the list.
   void list_from(const std::string& prefix, const std::string& after, const std::string& end,
                  std::size_t pages_max, std::string& token, ListedSoFar& listed,
                  std::vector<ObjectInfo>& objects) {
@@ -359,14 +362,14 @@ class S3Objects final : public ObjectStore {
     try {
       return std::ranges::equal(get(key, content.size()), content);
     } catch (const Damaged&) {
-      return false;  // longer
+      return false;  // the object is longer
     } catch (const NotFound&) {
       return false;
     }
   }
 
-  /// Signs and sends, repeatedly, with growing pauses, while that may help. An answer has at most
-  /// `most` bytes.
+  /// Signs and sends a request, with growing pauses between attempts, as long as another attempt
+  /// may help. An answer has at most `most` bytes.
   Response send(Request request, std::span<const std::byte> content,
                 std::uint64_t most = kAnswerMax) {
     const std::string hash = sha256_hex(content);
@@ -387,7 +390,8 @@ class S3Objects final : public ObjectStore {
     }
   }
 
-  /// Random, of a range that doubles with each attempt, so that many clients do not retry at once.
+  /// Returns a random pause from a range that doubles with each attempt, so that many clients do
+  /// not retry at the same time.
   milliseconds pause(int attempt) const {
     thread_local std::minstd_rand random{std::random_device{}()};
     const auto most = std::min(limits_.longest_pause, limits_.first_pause * (1 << attempt));
@@ -416,7 +420,7 @@ class S3Objects final : public ObjectStore {
       try {
         abandon(key, id);
       } catch (const Error&) {
-        // `flor remote prune` removes the parts later.
+        // `flor remote prune` removes the uploaded parts later.
       }
       throw;
     }
@@ -426,7 +430,8 @@ class S3Objects final : public ObjectStore {
                 const std::vector<std::string>& etags, std::uint64_t bytes) {
     const std::string parts = print_parts(etags);
     const Response done = send(request("POST", key, {{"uploadId", id}}), bytes_of(parts));
-    // A failure may follow a status of success, and a success twice looks like a failure.
+    // An answer with a success status may contain an error, and if the upload was completed by an
+    // earlier attempt, the repeated one fails.
     if (is_good(done) && !parse_error(done.body)) return;
     if (done.status == 404) {
       if (const auto info = head(key); info && info->bytes == bytes) return;
@@ -469,7 +474,7 @@ class S3Objects final : public ObjectStore {
     throw Error(message);
   }
 
-  /// The region that the server names, in its headers or in its answer; empty: none.
+  /// Returns the region that the server names in its headers or answer; empty if none.
   static std::string region_of(const Response& response, const std::optional<S3Error>& error) {
     const auto header = response.headers.find("x-amz-bucket-region");
     std::string region = header != response.headers.end() ? header->second
@@ -511,7 +516,7 @@ class S3Objects final : public ObjectStore {
   S3Limits limits_;
   HttpClient http_;
   std::string url_, host_, base_path_, origin_;
-  /// Whether the server refuses to replace an object when it is asked to.
+  /// Whether the server refuses to replace an object if the condition asks for that.
   enum class Answer : std::uint8_t { unknown, yes, no };
   std::atomic<Answer> refuses_{Answer::unknown};
 };
@@ -534,7 +539,7 @@ S3Place parse_s3_url(std::string_view url) {
   rest.remove_prefix(slash);
   while (!rest.empty() && rest.front() == '/') rest.remove_prefix(1);
   while (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
-  // Clients and servers normalize these paths.
+  // Clients and servers would normalize such paths differently.
   const std::string whole = fmt::format("/{}/", rest);
   for (const char* part : {"//", "/./", "/../"}) {
     if (!rest.empty() && whole.find(part) != whole.npos) throw wrong("has a part that cannot be");

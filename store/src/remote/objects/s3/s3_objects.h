@@ -1,4 +1,4 @@
-// Objects in a bucket of S3, or of a server that speaks its protocol.
+// An object store in a bucket of S3 or of a server with the same protocol.
 #pragma once
 
 #include "remote/objects/object_store.h"
@@ -12,20 +12,20 @@
 namespace flor::remote {
 
 struct S3Limits {
-  /// Larger objects are sent in parts of `part_bytes`.
+  /// Objects larger than this are uploaded in parts of `part_bytes`.
   std::uint64_t multipart_bytes = std::uint64_t{64} << 20;
   std::uint64_t part_bytes = std::uint64_t{16} << 20;
   std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
-  std::chrono::seconds silence{30};  ///< after which an attempt is given up
-  /// No further attempt begins after this time: a server that does not answer would be waited for
-  /// once for each.
+  std::chrono::seconds silence{30};  ///< an attempt without progress for this time is given up
+  /// After this time no further attempt begins. Otherwise a server that does not answer would cost
+  /// `silence` for each attempt.
   std::chrono::milliseconds longest_wait{120'000};
-  std::int64_t clock_offset_us = 0;  ///< added to the time by which requests are signed
+  std::int64_t clock_offset_us = 0;  ///< added to the time with which requests are signed
 };
 
-/// Parses "s3://bucket/prefix". Throws UsageError if it is none.
+/// Parses "s3://bucket/prefix". Throws UsageError for any other text.
 struct S3Place {
-  std::string bucket, prefix;  ///< the prefix empty, or with a '/' at its end
+  std::string bucket, prefix;  ///< `prefix` is empty or ends with '/'
 };
 S3Place parse_s3_url(std::string_view url);
 

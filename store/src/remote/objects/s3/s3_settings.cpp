@@ -51,7 +51,7 @@ class Profile {
     }
   }
 
-  /// The first of these variables that is set, else the profile's value.
+  /// Returns the first of these variables that is set, otherwise the profile's value.
   std::string operator()(std::initializer_list<const char*> names, const std::string& key) const {
     for (const char* name : names) {
       if (const auto value = variables_(name); value && !value->empty()) return *value;
@@ -77,7 +77,7 @@ class Profile {
   std::map<std::string, std::string> values_;
 };
 
-/// Checks a value that becomes part of a header. Never prints it: it may be a secret.
+/// Checks a value that will be part of a header. Does not print it, because it may be a secret.
 void check_word(const std::string& value, const char* what) {
   const bool plain =
       std::ranges::all_of(value, [](unsigned char c) { return c > ' ' && c < 0x7F; });
@@ -86,7 +86,8 @@ void check_word(const std::string& value, const char* what) {
       "the {} has a blank, a line break or another character that none can have", what));
 }
 
-/// Throws, and names settings for credentials that are present but that Flor does not use.
+/// Throws Error. If settings for credentials exist that Flor does not support, the message names
+/// them.
 [[noreturn]] void throw_no_credentials(const Variables& variables, const Profile& profile) {
   for (const auto& [one, other] : {std::pair("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
                                    std::pair("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")}) {
@@ -107,7 +108,7 @@ void check_word(const std::string& value, const char* what) {
       "a profile in ~/.aws/credentials (AWS_PROFILE names it)");
 }
 
-/// Checks "https://host:port/path": the host is looked up, and all of it is printed.
+/// Checks "https://host:port/path", which will be connected to and printed.
 void check_endpoint(const std::string& endpoint) {
   const std::size_t scheme = endpoint.find("://");
   const bool known = endpoint.starts_with("http://") || endpoint.starts_with("https://");
@@ -117,7 +118,7 @@ void check_endpoint(const std::string& endpoint) {
   }
   const std::string_view rest = std::string_view(endpoint).substr(scheme + 3);
   const std::string_view host = rest.substr(0, rest.find('/'));
-  // A user and a password before the host would be printed with it.
+  // A user and password before the host would be printed as well.
   const bool plain = !host.empty() && rest.find_first_of("@?#\\") == rest.npos &&
                      std::ranges::all_of(rest, [](unsigned char c) { return c > ' ' && c < 0x7F; });
   if (!plain) throw UsageError("the endpoint is not of the form https://host:port");
@@ -133,7 +134,7 @@ int attempts_of(const std::string& text) {
   return attempts;
 }
 
-/// Takes all from the variables, or all from the profile: never a mixture.
+/// Takes all credentials from the variables, or all from the profile, never a mixture.
 Credentials find_credentials(const Variables& variables, const Profile& profile) {
   const auto key = variables("AWS_ACCESS_KEY_ID"), secret = variables("AWS_SECRET_ACCESS_KEY");
   if (key && secret && !key->empty() && !secret->empty()) {
@@ -199,7 +200,7 @@ S3Settings find_settings(const Variables& variables, std::string_view bucket) {
   if (is_amazon) settings.endpoint = fmt::format("https://s3.{}.amazonaws.com", settings.region);
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   check_endpoint(settings.endpoint);
-  // Amazon's certificate is for *.s3.REGION: it covers no host whose bucket part has dots.
+  // Amazon's certificate for *.s3.REGION does not cover bucket names with dots.
   const std::string style = profile("s3.addressing_style");
   settings.path_style =
       style == "path" || (style != "virtual" && (!is_amazon || bucket.find('.') != bucket.npos));

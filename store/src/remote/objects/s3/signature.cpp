@@ -19,7 +19,7 @@ bool is_unreserved(char c) {
   return letter || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/// "20130524T000000Z"
+/// Returns "20130524T000000Z".
 std::string time_text(std::int64_t time_us) {
   const std::time_t seconds = time_us / 1'000'000;
   std::tm parts{};
@@ -59,7 +59,7 @@ std::string encode(std::string_view text, bool is_path) {
 }
 
 std::string encode(const Parameters& parameters) {
-  // The order is that of the encoded names, which for names of letters is that of the map.
+  // Must be sorted by encoded name, which for names of letters is the order of the map.
   std::string query;
   for (const auto& [name, value] : parameters) {
     query +=

@@ -11,30 +11,31 @@ namespace flor::remote {
 
 struct Credentials {
   std::string key, secret;
-  std::string token;  ///< of a session; may be empty
+  std::string token;  ///< token of a temporary session; may be empty
 };
 
-/// Names in lower case. All of them are signed.
+/// Names are in lower case. All headers are signed.
 using Headers = std::map<std::string, std::string>;
-/// Not encoded. A parameter without a value has an empty one.
+/// Query parameters, not percent-encoded. The value may be empty.
 using Parameters = std::map<std::string, std::string>;
 
 struct Request {
   std::string method = "GET";
-  std::string path = "/";  ///< not encoded
+  std::string path = "/";  ///< not percent-encoded
   Parameters parameters;
-  Headers headers;  ///< "host" among them
+  Headers headers;  ///< must include "host"
 };
 
-/// Everything but letters, digits, '-', '.', '_' and '~' as %XX; '/' stays if it is a path.
+/// Percent-encodes everything except letters, digits, '-', '.', '_' and '~'; in a path also except
+/// '/'.
 std::string encode(std::string_view text, bool is_path);
-/// "a=1&b=", sorted and encoded.
+/// Returns "a=1&b=", sorted and encoded.
 std::string encode(const Parameters& parameters);
 
-/// The text whose digest is signed. `payload_hash` is the SHA-256 of the body, in hex.
+/// Returns the text whose digest is signed. `payload_hash` is the SHA-256 of the body, in hex.
 std::string canonical_request(const Request& request, std::string_view payload_hash);
 
-/// Adds x-amz-date, x-amz-content-sha256, the session's token and the authorization.
+/// Adds the headers x-amz-date, x-amz-content-sha256, authorization, and the session's token.
 /// `time_us` is Unix time in microseconds.
 void sign(Request& request, const Credentials& credentials, std::string_view region,
           std::string_view payload_hash, std::int64_t time_us);

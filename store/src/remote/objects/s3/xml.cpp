@@ -17,7 +17,8 @@ void load(pugi::xml_document& document, std::span<const std::byte> xml, const ch
   }
 }
 
-/// Rejects a partial list: an object missing in a list counts as absent, and may be removed.
+/// Throws for a partial list: an object missing in a list would count as absent, and might be
+/// removed.
 [[noreturn]] void throw_cut_off() {
   throw Damaged("the S3 server sent a part of a list, and does not say where it goes on");
 }
@@ -28,7 +29,7 @@ int digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/// "a%20b", "a+b" as "a b".
+/// Decodes a percent-encoded text: "a%20b" and "a+b" are "a b".
 std::string decoded(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -44,7 +45,8 @@ std::string decoded(std::string_view text) {
   return plain;
 }
 
-/// Keys may have characters that XML cannot hold: servers that were asked to encode them say so.
+/// Reads keys. They may have characters that XML cannot represent; a server that was asked to
+/// encode them says whether it did.
 class Keys {
  public:
   explicit Keys(const pugi::xml_node& root)

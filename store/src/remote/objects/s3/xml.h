@@ -1,4 +1,4 @@
-// Parses and prints the XML of S3.
+// Parses and prints the XML messages of S3.
 #pragma once
 
 #include "remote/objects/object_store.h"
@@ -16,17 +16,16 @@ namespace flor::remote {
 
 struct S3Error {
   std::string code, message;
-  std::string region;  ///< that the server wants; mostly empty
+  std::string region;  ///< the region that the server expects; usually empty
 };
-/// Nothing if the text is no error.
+/// Returns nullopt if the text is not an error message.
 std::optional<S3Error> parse_error(std::span<const std::byte> xml);
 
 struct ObjectPage {
-  std::vector<ObjectInfo> objects;  ///< keys with the prefix of the store
-  std::string next;                 ///< token for the next page; empty: there is none
+  std::vector<ObjectInfo> objects;  ///< their keys include the prefix of the store
+  std::string next;                 ///< token for the next page; empty: this is the last page
 };
-/// Throws Damaged where the text is no such list, or is a part of one that does not say where it
-/// continues.
+/// Throws Damaged if the text is not such a list, or is a partial one without a token for the rest.
 ObjectPage parse_objects(std::span<const std::byte> xml);
 
 struct UnfinishedUpload {
@@ -35,16 +34,16 @@ struct UnfinishedUpload {
 };
 struct UploadPage {
   std::vector<UnfinishedUpload> uploads;
-  std::string next_key, next_id;  ///< empty: there is no further page
+  std::string next_key, next_id;  ///< empty: this is the last page
 };
-/// Throws as parse_objects does.
+/// Throws Damaged like `parse_objects`.
 UploadPage parse_uploads(std::span<const std::byte> xml);
 
 std::string parse_upload_id(std::span<const std::byte> xml);
-/// The request body that completes an upload of these parts, given by their ETags in order.
+/// Returns the request body that completes an upload of the parts with these ETags, in order.
 std::string print_parts(const std::vector<std::string>& etags);
 
-/// "2024-05-01T12:00:00.000Z" as Unix time in microseconds; 0 if it is no such time.
+/// Parses "2024-05-01T12:00:00.000Z" to Unix time in microseconds; 0 if it is not such a time.
 std::int64_t parse_time(std::string_view text);
 
 }  // namespace flor::remote
