@@ -123,6 +123,7 @@ void Store::set_patience(std::chrono::milliseconds patience) {
 std::string Store::why_locks_fail() const {
   return store::why_locks_fail(impl_->database->paths.home);
 }
+bool Store::is_outdated() const { return impl_->database->is_replaced(); }
 std::filesystem::path Store::rank_board(std::string_view key) const {
   return impl_->database->paths.rank_board(key);
 }

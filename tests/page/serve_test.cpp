@@ -286,6 +286,23 @@ TEST_F(ServeTest, ShowsNewValuesOfARunThatGoesOn) {
   EXPECT_EQ(count(), 2);
 }
 
+TEST_F(ServeTest, ShowsWhatComesAfterTheIndexWasMadeAgain) {
+  const store::Run before = record({});
+  const auto curve = "api/curve?run=" + before.key + "&metric=loss";
+  const Json drawn = server().get(curve).json();
+  const Json mark = server().get("api/pulse").json()["mark"];
+  close();
+  for (const char* file : {"catalog.db", "catalog.db-wal", "catalog.db-shm"}) {
+    std::filesystem::remove(home() / file);
+  }
+  const store::Run after = record({.experiment = "later"});
+  EXPECT_THAT(column(server().get("api/runs").json(), "id"),
+              ElementsAre(after.key.substr(0, 8), before.key.substr(0, 8)));
+  EXPECT_NE(server().get("api/pulse").json()["mark"], mark);
+  EXPECT_EQ(server().get(curve).json(), drawn);
+  EXPECT_EQ(server().process().err().find("start it again"), std::string::npos);
+}
+
 TEST_F(ServeTest, SeesThatAProcessHasDied) {
   store::NewRun start;
   start.experiment = "live";

@@ -71,60 +71,74 @@ Answer json_answer(const Json& body) { return {.body = compact(body)}; }
 
 }  // namespace
 
+PageApi::View::View(const std::filesystem::path& home, int its_number)
+    : number(its_number),
+      store(store::Store::open(home, store::OpenMode::read_only)),
+      table(*store),
+      curves(home) {}
+
 PageApi::PageApi(const std::filesystem::path& home, std::string queue)
-    : store_(store::Store::open(home, store::OpenMode::read_only)),
-      queue_(std::move(queue)),
-      table_(*store_),
-      curves_(home) {}
+    : home_(home), queue_(std::move(queue)), view_(std::make_shared<View>(home, 0)) {}
 
-void PageApi::warm_up() { table_.mark(); }
+std::shared_ptr<PageApi::View> PageApi::view() {
+  const std::lock_guard lock(mutex_);
+  if (view_->store->is_outdated()) view_ = std::make_shared<View>(home_, view_->number + 1);
+  return view_;
+}
 
-Json PageApi::pulse() {
-  return {{"mark", fmt::format("{}.{}", store::change_mark(*store_), table_.mark())},
+void PageApi::warm_up() { view()->table.mark(); }
+
+/// The mark begins with the number of the view, because each view counts its changes from 0.
+Json PageApi::pulse(View& view) {
+  return {{"mark", fmt::format("{}.{}.{}", view.number, store::change_mark(*view.store),
+                               view.table.mark())},
           {"now", json_time(now_us())}};
 }
 
 Json PageApi::tell(const std::string& path, const std::map<std::string, std::string>& parameters) {
   const Ask ask{.path = path, .parameters = parameters};
   const std::string_view run = ask["run"];
-  if (path == "pulse") return pulse();
-  if (path == "runs") return table_.rows(table_question(ask));
-  if (path == "columns") return table_.columns();
-  if (path == "run") return run_answer(*store_, run);
-  if (path == "epochs") return epochs_answer(*store_, run);
-  if (path == "checkpoints") return checkpoints_answer(*store_, run);
-  if (path == "curve") return curves_.answer(curve_question(ask));
-  if (path == "logged") return logged_names(*store_, run);
+  const std::shared_ptr<View> shown = view();
+  const store::Store& store = *shown->store;
+  if (path == "pulse") return pulse(*shown);
+  if (path == "runs") return shown->table.rows(table_question(ask));
+  if (path == "columns") return shown->table.columns();
+  if (path == "run") return run_answer(store, run);
+  if (path == "epochs") return epochs_answer(store, run);
+  if (path == "checkpoints") return checkpoints_answer(store, run);
+  if (path == "curve") return shown->curves.answer(curve_question(ask));
+  if (path == "logged") return logged_names(store, run);
   if (path == "values") {
-    return logged_values(*store_, run, ask["name"],
-                         number_in<std::size_t>(ask, "limit", kLoggedMax));
+    return logged_values(store, run, ask["name"], number_in<std::size_t>(ask, "limit", kLoggedMax));
   }
   if (path == "printed") {
-    return printed_answer(*store_, run, ask["grep"],
+    return printed_answer(store, run, ask["grep"],
                           number_in<std::size_t>(ask, "limit", kPrintedMax));
   }
-  if (path == "compare") return compare_answer(*store_, list_in(ask, "runs", ','));
-  if (path == "sources") return sources_answer(*store_, ask["a"], ask["b"]);
+  if (path == "compare") return compare_answer(store, list_in(ask, "runs", ','));
+  if (path == "sources") return sources_answer(store, ask["a"], ask["b"]);
   if (path == "jobs") {
-    return jobs_answer(*store_, queue_, run, number_in<std::size_t>(ask, "limit", kJobsMax));
+    return jobs_answer(store, queue_, run, number_in<std::size_t>(ask, "limit", kJobsMax));
   }
-  if (path == "log") return job_log_answer(*store_, queue_, number_in<std::int64_t>(ask, "id", 0));
+  if (path == "log") return job_log_answer(store, queue_, number_in<std::int64_t>(ask, "id", 0));
   throw NotFound(fmt::format("nothing is known of '{}'", printable(path)));
 }
 
 Json PageApi::change(const Ask& ask) {
+  const std::shared_ptr<const store::Store> store = this->store();
   const auto id = number_in<std::int64_t>(ask, "id", 0);
-  if (ask.path == "api/retry") return change_job(*store_, queue_, id, JobAction::retry);
-  if (ask.path == "api/cancel") return change_job(*store_, queue_, id, JobAction::cancel);
+  if (ask.path == "api/retry") return change_job(*store, queue_, id, JobAction::retry);
+  if (ask.path == "api/cancel") return change_job(*store, queue_, id, JobAction::cancel);
   throw NotFound(fmt::format("'{}' does nothing", printable(ask.path)));
 }
 
 /// The page with its first rows inserted, so that the browser shows them at once.
 Answer PageApi::page() {
-  const Json start = {{"home", store_->home().string()},
+  const std::shared_ptr<View> shown = view();
+  const Json start = {{"home", shown->store->home().string()},
                       {"version", FLOR_VERSION},
-                      {"runs", table_.rows({})},
-                      {"pulse", pulse()}};
+                      {"runs", shown->table.rows({})},
+                      {"pulse", pulse(*shown)}};
   return {.type = "text/html; charset=utf-8",
           .body = page_with(start),
           .policy = std::string(page_policy())};
@@ -135,7 +149,7 @@ Answer PageApi::answer(const Ask& ask) {
   if (ask.changes) return json_answer(change(ask));
   if (ask.path.empty()) return page();
   if (ask.path == "api/picture") {
-    return {.type = "image/png", .body = picture_png(*store_, ask["object"])};
+    return {.type = "image/png", .body = picture_png(*store(), ask["object"])};
   }
   if (!ask.path.starts_with(kApi)) throw NotFound("there is nothing under this path");
   return json_answer(tell(ask.path.substr(kApi.size()), ask.parameters));

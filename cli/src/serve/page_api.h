@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace flor::cli {
@@ -29,17 +30,30 @@ class PageApi {
   /// Reads the runs that the page shows first, so that the first request is fast.
   void warm_up();
 
-  const store::Store& store() const { return *store_; }
+  /// Returns the store of this moment: a later request may open the home again.
+  std::shared_ptr<const store::Store> store() { return view()->store; }
 
  private:
+  /// An open store, and what is kept in memory of it.
+  struct View {
+    View(const std::filesystem::path& home, int number);
+
+    const int number;  ///< counts the views of this object
+    std::shared_ptr<store::Store> store;
+    RunTable table;
+    Curves curves;
+  };
+
+  /// Returns the view of the present index: a new one if another process has rebuilt the index.
+  std::shared_ptr<View> view();
   Answer page();
   Json change(const Ask& ask);
-  Json pulse();
+  static Json pulse(View& view);
 
-  std::shared_ptr<store::Store> store_;
-  std::string queue_;
-  RunTable table_;
-  Curves curves_;
+  const std::filesystem::path home_;
+  const std::string queue_;
+  std::mutex mutex_;  // guards view_
+  std::shared_ptr<View> view_;
 };
 
 }  // namespace flor::cli

@@ -94,7 +94,7 @@ class Collector {
         if (!item["value"].contains("object")) continue;
         const std::string object = item["value"]["object"];
         if (pictures.contains(object)) continue;
-        pictures[object] = "data:image/png;base64," + base64(picture_png(api_.store(), object));
+        pictures[object] = "data:image/png;base64," + base64(picture_png(*api_.store(), object));
       }
     }
   }
@@ -113,7 +113,7 @@ class Collector {
 }  // namespace
 
 Report make_report(PageApi& api, std::string_view name, std::int64_t now_us) {
-  const store::Run run = parse_whole_run(api.store().catalog(), name);
+  const store::Run run = parse_whole_run(api.store()->catalog(), name);
   Collector collector(api, run.key);
   collector.collect();
   Report report{.curves = collector.curves, .pictures = collector.pictures.size()};

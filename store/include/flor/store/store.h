@@ -84,6 +84,9 @@ class Store {
   void set_patience(std::chrono::milliseconds patience);
   /// Returns why files in the home cannot be locked, as "No locks available"; empty if they can.
   std::string why_locks_fail() const;
+  /// True if another process has rebuilt the index since the store was opened. What this object
+  /// says of runs stays right, but later changes may not appear: open the store again.
+  bool is_outdated() const;
 
   /// Returns the path of the file through which ranks of a group communicate while they record. It
   /// is no part of the record.
