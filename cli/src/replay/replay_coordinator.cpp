@@ -66,6 +66,14 @@ std::optional<store::ReplayedPart> found_by_all(std::int64_t number, const Repla
   return sum;
 }
 
+/// The line that tells when the first wave is done. Its answers are stored by then.
+std::string first_answers(const store::Run& run, std::int64_t done, std::int64_t all) {
+  return fmt::format(
+      "{} of {} epochs, spread over the run, are answered: `flor plot {}` draws what "
+      "they found; the others follow",
+      done, all, run.key.substr(0, 8));
+}
+
 }  // namespace
 
 Coordinator::Coordinator(store::Store& store, ReplayRequest request, Engine& engine,
@@ -111,11 +119,11 @@ void Coordinator::begin(const std::string& digest) {
       }
     }
   }
-  epochs_to_do_ = std::distance(to_do_.lower_bound(0), to_do_.end());
+  epochs_.to_do = std::distance(to_do_.lower_bound(0), to_do_.end());
   pool_.emplace(request_.facts, to_do_, request_.workers, request_.epoch_order);
   const auto waves =
       waves_of(request_.facts, {to_do_.lower_bound(0), to_do_.end()}, request_.epoch_order);
-  first_wave_ = waves.size() > 1 ? waves.front() : std::set<std::int64_t>();
+  epochs_.first_wave = waves.size() > 1 ? waves.front() : std::set<std::int64_t>();
 }
 
 void Coordinator::add_replay() {
@@ -359,17 +367,11 @@ void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedP
   const auto sum = found_by_all(part.part, request_, outcome_.ranks);
   if (sum && outcome_.done.emplace(part.part, *sum).second) {
     done_cost_ += pool_->cost_of(part.part);
-    epochs_done_ += part.part >= 0 ? 1 : 0;
-    if (first_wave_.erase(part.part) > 0 && first_wave_.empty()) tell_first_answers();
+    epochs_.done += part.part >= 0 ? 1 : 0;
+    if (epochs_.first_wave.erase(part.part) > 0 && epochs_.first_wave.empty()) {
+      progress_.say(first_answers(request_.run, epochs_.done, epochs_.to_do));
+    }
   }
-}
-
-/// What the first wave found is stored, and can be looked at.
-void Coordinator::tell_first_answers() {
-  progress_.say(
-      fmt::format("{} of {} epochs, spread over the run, are answered: `flor plot {}` "
-                  "draws what they found; the others follow",
-                  epochs_done_, epochs_to_do_, request_.run.key.substr(0, 8)));
 }
 
 void Coordinator::answer(int number, const Position& position) {
@@ -547,7 +549,7 @@ void Coordinator::take_last_words(int number, std::size_t rank) {
 void Coordinator::show_progress() {
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const double left = done_cost_ > 0 ? pool_->cost_left() * seconds / done_cost_ : -1;
-  progress_.show(epochs_done_, epochs_to_do_, running(), left, engine_.waiting_for());
+  progress_.show(epochs_.done, epochs_.to_do, running(), left, engine_.waiting_for());
 }
 
 void Coordinator::pass_on(int number, std::size_t rank) {

@@ -50,9 +50,9 @@ struct ReplayRequest {
                                         ///< CUDA_VISIBLE_DEVICES stays
   std::optional<detail::VerifyWish> verify;  ///< epochs to execute for verification; nullopt: none
   EpochOrder epoch_order = EpochOrder::fastest;
-  bool again = false;                   ///< also compute parts that an earlier replay has answered
-  EngineWish engine;                    ///< where the workers run
-  std::string from, epochs;             ///< see Work
+  bool again = false;        ///< also compute parts that an earlier replay has answered
+  EngineWish engine;         ///< where the workers run
+  std::string from, epochs;  ///< see Work
   bool verbose = false;
   std::filesystem::path logs;
 };
@@ -154,7 +154,6 @@ class Coordinator {
   void stop();
   void take_last_words(int slot, std::size_t rank);
   void show_progress();
-  void tell_first_answers();
   void pass_on(int slot, std::size_t rank);
   std::string plugin_failed() const;
   int running() const;
@@ -174,8 +173,10 @@ class Coordinator {
   std::vector<Handed> handed_;  // handed in and complete, not yet durable
   std::optional<ReplayPool> pool_;
   std::set<std::int64_t> to_do_;
-  std::set<std::int64_t> first_wave_;  // not done yet; empty: all of them come at once
-  std::int64_t epochs_to_do_ = 0, epochs_done_ = 0;
+  struct {
+    std::int64_t to_do = 0, done = 0;
+    std::set<std::int64_t> first_wave;  // those that are not done; empty: all come in one wave
+  } epochs_;
   ReplayOutcome outcome_;
   std::map<std::int64_t, int> attempts_;
   int failed_starts_ = 0;

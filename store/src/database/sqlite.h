@@ -30,7 +30,7 @@ namespace flor::store {
 
 using Bytes = std::span<const std::byte>;
 
-/// What messages call a database, and the remedy that they suggest if it is damaged.
+/// The name of a database in messages, and the remedy that they suggest if it is damaged.
 struct Naming {
   std::string name;                 ///< "the catalog /home/ann/.flor/catalog.db"
   std::string remedy;               ///< "run `flor fsck`"

@@ -29,7 +29,7 @@ namespace flor::store {
 void put_position(Connection& connection, std::int64_t run, std::int64_t writer,
                   JournalPosition position, std::int64_t last_us);
 
-/// What the index knows about a journal.
+/// The state of a journal as the index knows it.
 struct KnownJournal {
   JournalPosition end;       ///< end of the part that was entered
   std::int64_t last_us = 0;  ///< time of its last event, Unix microseconds

@@ -303,7 +303,7 @@ struct MergeEvent {
   std::vector<std::byte> database;  ///< image of the run as it is elsewhere, in the form of
                                     ///< CopyEvent::database
 };
-/// What a user can attach to a recorded run. The numbers are on disk: append only.
+/// The kinds of labels that a user can attach to a recorded run. The numbers are on disk: append only.
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text

@@ -27,7 +27,7 @@
 namespace flor::store {
 namespace {
 
-/// What must be checked for a row of `checkpoint` or `object`.
+/// The parts of a row that must be checked, for a row of `checkpoint` or `object`.
 struct ManifestRow {
   std::string what;  ///< its name in messages
   Digest digest;

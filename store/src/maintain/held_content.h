@@ -17,10 +17,10 @@ namespace flor::store {
 
 /// Content that recordings may refer to without asking the index. A commit of a recording refers to
 /// the pack that it writes or has filled during the commit, to the last checkpoint of the same
-/// writer, and to the last checkpoints of other ranks. Held are therefore:
+/// writer, and to the last checkpoints of other ranks. So the following is held:
 ///
 ///   - packs that are being written or were added meanwhile; packs are examined before journals, so
-///     that events about packs that nobody writes are in the journals by then;
+///     that events about packs that no process writes are in the journals by then;
 ///   - content of events in journals that the index lacks;
 ///   - content of the last checkpoint of each stream in journals that are being written.
 struct HeldContent {

@@ -21,7 +21,7 @@
 namespace flor::remote {
 namespace {
 
-/// What a parcel contains according to the catalogs.
+/// The content of a parcel according to the catalogs.
 struct Expected {
   std::uint64_t bytes = 0;
   std::vector<Record> records;

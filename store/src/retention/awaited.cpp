@@ -14,7 +14,7 @@ namespace {
 
 using Group = Candidate::Group;
 
-/// What a living watch watches in a run.
+/// The checkpoints of a run that a living watch watches.
 struct LiveWatch {
   std::string place, spec;
   std::string run;  ///< key of the run

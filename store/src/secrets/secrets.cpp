@@ -148,7 +148,7 @@ bool is_ordinary(std::string_view value) {
          std::ranges::any_of(kFiles, [&](auto ending) { return text.ends_with(ending); });
 }
 
-/// What the last part of a name means, given the part before it.
+/// The meaning of the last part of a name, given the part before it.
 enum class NameSays {
   nothing,
   mostly,    ///< a secret unless the value is ordinary (`is_ordinary`)

@@ -269,7 +269,7 @@ struct Gap {
 /// Returns an empty string if there are none.
 std::string print_gaps(std::span<const Gap> gaps);
 
-/// What recording a run cost, in seconds, and the quantities that determine which iterations are
+/// The cost of recording a run, in seconds, and the quantities that determine which iterations are
 /// stored.
 struct Recording {
   std::int64_t every = 0;      ///< --flor_every N; 0: decided by cost
@@ -290,7 +290,7 @@ struct Recording {
                                                 ///< codec, by no codec
 };
 
-/// What a run has done since the last such report was stored.
+/// The progress of a run since the last such report was stored.
 struct Progress {
   std::vector<MainLoop> loops;
   std::vector<Iteration> iterations;
@@ -370,7 +370,7 @@ struct NewReplay {
                        ///< new is logged there
   std::string program_digest;
   RecordedCommand command;
-  /// What the replay asks. Two replays of a run with equal questions get the same answers. Empty:
+  /// The question of the replay. Two replays of a run with equal questions get the same answers. Empty:
   /// matches no other replay.
   std::string question;
 };
@@ -457,7 +457,7 @@ struct MetricSummary {
                                     ///< name (`ValueQuery::others`)
 };
 
-/// What an ending run has not stored yet.
+/// The rest that an ending run has not stored yet.
 struct UnwrittenRest {
   std::span<const Value> values = {};
   Progress progress = {};

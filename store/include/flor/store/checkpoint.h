@@ -217,7 +217,7 @@ class CheckpointReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What `CheckpointWriter::write_object` stored, found by the reference it returned.
+/// The object that `CheckpointWriter::write_object` stored, found by the reference it returned.
 struct Object {
   Item item;
   std::vector<std::byte> content;

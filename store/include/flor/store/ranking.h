@@ -62,7 +62,7 @@ KeepRules rules_of(const CheckpointStrategy& strategy);
 /// Throws UsageError if there is no rule, or if a rule asks for less than one checkpoint.
 void check_rules(const KeepRules& rules);
 
-/// What is kept or deleted as a whole: all checkpoints of an epoch, or one saved checkpoint.
+/// A unit that is kept or deleted as a whole: all checkpoints of an epoch, or one saved checkpoint.
 struct Candidate {
   /// Each rule is applied to each of these groups separately.
   enum class Group : std::uint8_t { epoch, saved };

@@ -86,7 +86,7 @@ class Answers {
   const std::set<std::string>& touched() const { return touched_; }
 
  private:
-  /// What an answer belongs to within its series: an epoch, or a place outside the loops.
+  /// The part of a series that an answer belongs to: an epoch, or a place outside the loops.
   struct Unit {
     std::int64_t epoch = 0;
     /// Outside the loops: the value's ordinal, because different parts of a replay, executed by

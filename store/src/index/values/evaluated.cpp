@@ -69,8 +69,8 @@ class Loader {
   }
 
   std::vector<EvaluatedValue> load() {
-    // Of two checkpoints at the same place the later one counts, whenever they were evaluated. If
-    // one was deleted and taken again, only the existing one is found.
+    // The later of two checkpoints at the same place counts, whenever they were evaluated. If one
+    // was deleted and taken again, only the existing one is found.
     const auto rows = connection_(
         "SELECT kind, main_loop, iteration, loop, job.id, spec, json, arguments FROM ("
         "SELECT id, kind, main_loop, iteration, loop, digest FROM checkpoint WHERE run = ?1 "

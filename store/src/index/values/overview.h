@@ -24,7 +24,7 @@ std::int64_t change_mark(const Store& store);
 /// Returns the arguments of every run, by the run's id, each in the order of `Catalog::arguments`.
 std::unordered_map<std::int64_t, std::vector<Argument>> all_arguments(const Store& store);
 
-/// What `AllMetrics` holds of each metric.
+/// The numbers that `AllMetrics` holds of each metric.
 enum class MetricDetail : std::uint8_t {
   all,
   last,  ///< name, type and last value; the other fields have the defaults of `MetricSummary`

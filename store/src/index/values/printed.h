@@ -1,6 +1,6 @@
-// What a program printed while it was recorded: pieces of text with place and time, in the order of
-// printing. They are stored as values of a separate series, which queries for values return only if
-// they name it.
+// The text that a program printed while it was recorded: pieces of text with place and time, in the
+// order of printing. They are stored as values of a separate series, which queries for values
+// return only if they name it.
 #pragma once
 
 #include <flor/store/catalog.h>
