@@ -117,6 +117,25 @@ TEST_F(ReplayCommand, ACoarseOneFindsTheSameAndTellsOfTheFirstAnswers) {
   EXPECT_THAT(plan.out, HasSubstr("\n  first      epochs 0, 3\n")) << plan.err;
 }
 
+TEST_F(ReplayCommand, ACheckExecutesASampleAndFailsWhereTheProgramComputesSomethingElse) {
+  bench_.record("trainer");
+  const auto same = replay({"test", "--check", "--workers", "1"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.out, AllOf(HasSubstr("epochs 0, 2, 4 in"), HasSubstr("executed train 3 times"),
+                              HasSubstr("verified: ")));
+  const auto looks =
+      replay({"test", "--check", "--epochs", "sample:2", "--", other("trainer_inner")});
+  EXPECT_EQ(looks.status, 0) << "more is logged, and the same computed: " << looks.err;
+  EXPECT_THAT(looks.out, HasSubstr("epochs 0, 3 in"));
+  EXPECT_EQ(replay({"test", "--epochs", "sample:0"}).status, 2);
+  EXPECT_EQ(replay({"test", "--check", "--own"}).status, 2);
+  EXPECT_EQ(replay({"test", "--check", "--epochs", "sample:1000"}).status, 0);
+  bench_.record("trainer", {"--kwargs", "forgotten=velocity"});
+  const auto changed = replay({"test", "--check"});
+  EXPECT_EQ(changed.status, 7) << changed.out;
+  EXPECT_THAT(changed.out, HasSubstr("differs: "));
+}
+
 // There need not be such GPUs: which of them a process sees is decided before libtorch looks.
 TEST_F(ReplayCommand, EachGpuHasAProcessThatSeesNoOther) {
   ASSERT_EQ(bench_.record("trainer").status, 0);

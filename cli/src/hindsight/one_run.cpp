@@ -18,9 +18,11 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <compare>
 #include <filesystem>
 #include <set>
@@ -30,6 +32,34 @@ namespace flor::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kSample = "sample";
+
+/// Parses "sample" and "sample:N" of --epochs: the number of epochs to choose. Returns nullopt for
+/// a list of epochs. Throws UsageError.
+std::optional<std::int64_t> parse_sample(std::string_view text) {
+  constexpr std::int64_t kUsual = 3;
+  if (!text.starts_with(kSample)) return std::nullopt;
+  text.remove_prefix(kSample.size());
+  if (text.empty()) return kUsual;
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + 1, end, count);
+  if (text.front() != ':' || error != std::errc() || at != end || count < 1) {
+    throw UsageError(fmt::format("--epochs {}{}: expected sample:N, with N of at least 1", kSample,
+                                 printable(text)));
+  }
+  return count;
+}
+
+/// The names of the nested loops that the run executed.
+std::set<std::string> nested_loops(const std::vector<store::LoopExecution>& executions) {
+  std::set<std::string> loops;
+  for (const auto& execution : executions) {
+    loops.insert(execution.loop.substr(0, execution.loop.find('~')));
+  }
+  return loops;
+}
 
 /// Parses --epochs for a run with `all` epochs.
 std::vector<Epochs> epoch_list(const ReplayWish& wish, std::int64_t all,
@@ -59,10 +89,7 @@ std::vector<Epochs> chosen_epochs(const ReplayWish& wish, std::int64_t all,
 
 void check_probes(const std::vector<std::string>& probes,
                   const std::vector<store::LoopExecution>& executions) {
-  std::set<std::string> loops;
-  for (const auto& execution : executions) {
-    loops.insert(execution.loop.substr(0, execution.loop.find('~')));
-  }
+  const std::set<std::string> loops = nested_loops(executions);
   for (const std::string& probe : probes) {
     if (loops.contains(probe)) continue;
     const std::vector<std::string> known(loops.begin(), loops.end());
@@ -251,7 +278,7 @@ void check_wish(const ReplayWish& wish) {
   if (wish.threads && (*wish.threads == 0 || *wish.threads > 4096)) {
     throw UsageError(fmt::format("--threads {}: expected 1 to 4096", *wish.threads));
   }
-  (void)epoch_list(wish, INT64_MAX, {});
+  if (!parse_sample(wish.epochs)) (void)epoch_list(wish, INT64_MAX, {});
   (void)wish.verification();
 }
 
@@ -301,14 +328,20 @@ void check_count(const store::Catalog& catalog, const store::Run& run, std::int6
                             short_key(run), epochs, rows, short_key(run)));
 }
 
+/// The number of epochs that all ranks have completed.
+std::int64_t complete_epochs(const store::Catalog& catalog, const std::vector<store::Run>& ranks) {
+  std::int64_t all = 0;
+  for (const store::MainLoop& loop : replayable_loops(catalog, ranks)) all += loop.iterations;
+  check_count(catalog, ranks.front(), all);
+  return all;
+}
+
 /// The epochs and other parts that the options ask for, at least one.
 std::set<std::int64_t> parts_asked(const store::Catalog& catalog,
                                    const std::vector<store::Run>& ranks,
                                    std::optional<std::int64_t> epoch, const ReplayWish& wish) {
   const std::vector<store::MainLoop> loops = replayable_loops(catalog, ranks);
-  std::int64_t all = 0;
-  for (const store::MainLoop& loop : loops) all += loop.iterations;
-  check_count(catalog, ranks.front(), all);
+  const std::int64_t all = complete_epochs(catalog, ranks);
   const auto fork = catalog.fork(ranks.front().id);
   auto asked = parts_of(loops, chosen_epochs(wish, all, epoch, fork), fork ? fork->first() : 0);
   if (asked.empty()) {
@@ -331,19 +364,43 @@ void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest
   std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
 }
 
+/// Replaces the parts of `wish` that depend on the run: the loops of a check, and the epochs of a
+/// sample.
+ReplayWish resolved(const store::Catalog& catalog, const std::vector<store::Run>& ranks,
+                    ReplayWish wish) {
+  const store::Run& run = ranks.front();
+  if (wish.check) {
+    for (const std::string& loop : nested_loops(catalog.executions(run.id))) {
+      wish.probes.push_back(loop);
+    }
+    wish.again = true;
+    wish.verify_epochs = "none";
+  }
+  const auto count = parse_sample(wish.epochs);
+  if (!count) return wish;
+  const std::int64_t end = complete_epochs(catalog, ranks);
+  const auto fork = catalog.fork(run.id);
+  std::set<std::int64_t> all;
+  for (auto i = fork ? fork->first() : 0; i < end; ++i) all.insert(i);
+  wish.epochs = fmt::format(
+      "{}", fmt::join(sample_of(replay_facts(catalog, run, {}), std::move(all), *count), ","));
+  return wish;
+}
+
 }  // namespace
 
 ReplayRequest replay_request(
     Context& context, const store::Run& run, std::optional<std::int64_t> epoch,
-    const ReplayWish& wish,
+    const ReplayWish& asked_for,
     const std::function<ChosenLaunches(const std::vector<store::Run>&)>& choose) {
   const store::Catalog& catalog = context.catalog();
   if (run.state == store::RunState::running) {
     throw Busy(
         fmt::format("run {} is still being recorded: replay it when it has ended", short_key(run)));
   }
-  check_wish(wish);
-  const std::vector<store::Run> ranks = ranks_of(catalog, run, wish.rank);
+  check_wish(asked_for);
+  const std::vector<store::Run> ranks = ranks_of(catalog, run, asked_for.rank);
+  const ReplayWish wish = resolved(catalog, ranks, asked_for);
   const std::vector<std::string> probes = probes_of(wish);
   check_probes(probes, catalog.executions(ranks.front().id));
   std::set<std::int64_t> asked = parts_asked(catalog, ranks, epoch, wish);

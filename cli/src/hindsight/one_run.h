@@ -16,11 +16,13 @@ class Context;
 
 /// The options of `flor replay`.
 struct ReplayWish {
-  std::string gpus, epochs, plugin;
+  std::string gpus, plugin;
+  std::string epochs;  ///< --epochs: a list, or sample:N
   std::vector<std::string> probes;
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< a rank of the group, to be replayed alone
   bool no_probe = false, strong = false, again = false, verbose = false;
+  bool check = false;         ///< --check: execute every nested loop, for comparison alone
   bool coarse = false;        ///< --coarse: a tenth of the epochs first, spread over the run
   bool verify = false;        ///< --verify: execute an epoch for comparison, however long it takes
   std::string verify_epochs;  ///< how many epochs to execute for comparison: N, all or none

@@ -53,6 +53,12 @@ std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
   return waves;
 }
 
+std::set<std::int64_t> sample_of(const RunFacts& facts, std::set<std::int64_t> epochs,
+                                 std::int64_t count) {
+  const auto parts = static_cast<std::size_t>(std::max<std::int64_t>(count, 1));
+  return take_spread(facts, epochs, std::max<std::size_t>((epochs.size() + parts - 1) / parts, 1));
+}
+
 ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
                        EpochOrder order)
     : facts_(std::move(facts)), workers_(std::max(workers, 1)) {

@@ -52,6 +52,10 @@ std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
                                              const std::set<std::int64_t>& epochs,
                                              EpochOrder order);
 
+/// Chooses `count` of the epochs, spread over all, of neighbours those whose beginning is stored.
+std::set<std::int64_t> sample_of(const RunFacts& facts, std::set<std::int64_t> epochs,
+                                 std::int64_t count);
+
 /// The work of a replay that is left. A *part* is an epoch or a section of the program outside the
 /// main loops (store::part_outside).
 ///
@@ -121,7 +125,7 @@ class ReplayPool {
   RunFacts facts_;
   Sums asked_, passed_;
   int workers_;
-  std::set<std::int64_t> open_;  // epochs of the waves so far that no worker holds
+  std::set<std::int64_t> open_;               // epochs of the waves so far that no worker holds
   std::deque<std::set<std::int64_t>> later_;  // the waves after them, none of them empty
   std::set<std::int64_t> sections_;           // sections outside the loops that no worker holds
   // Parts by worker, in the order of work, so that a completed one is found near the front.

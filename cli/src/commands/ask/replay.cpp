@@ -32,6 +32,7 @@ Examples:
   flor replay linear                          all epochs, a process for each set of cores
   flor replay linear --workers 2 --probe train
   flor replay linear --epochs 0,40..59        some of them
+  flor replay linear --check                  a test: does the changed program still compute the same?
   flor replay linear --coarse                 the shape of the curve first, then the rest
   flor replay linear --gpus 0,1,2,3           a process for each GPU
   flor replay linear --plugin ./norms.so      a new metric for every epoch, from the stored states
@@ -56,7 +57,9 @@ Examples:
                   "use N processes (default: as many as the cores allow)");
     syntax.option("--gpus", "LIST", wish_.gpus, "use one process for each of these GPUs, as 0,1");
     syntax.option("--epochs", "EPOCHS", wish_.epochs,
-                  "replay only these: A..B, both included, or 0,4..6");
+                  "replay only these: A..B, both included, 0,4..6, or sample:N");
+    syntax.flag("--check", wish_.check,
+                "execute all loops of a sample, and fail if the program now computes other bits");
     syntax.flag("--coarse", wish_.coarse,
                 "begin with a tenth of the epochs, spread over the run, then go finer");
     syntax.option("--probe", "LOOP", wish_.probes,
@@ -146,7 +149,7 @@ ChosenLaunches Replay::choose(Context& context, const std::vector<store::Run>& r
   ProgramChoice choice = choose_program(context, ranks.front(), permits.front(),
                                         {.command = build_,
                                          .own = own_,
-                                         .current = current_,
+                                         .current = current_ || wish_.check,
                                          .named_version = names_version(ranks.front(), run_),
                                          .dry_run = dry_run_});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -176,6 +179,12 @@ int Replay::run(Context& context) {
 }
 
 int Replay::replay(Context& context) const {
+  if (wish_.check && (all_versions_ || own_ || !build_.empty() || !wish_.plugin.empty() ||
+                      wish_.no_probe || !wish_.verify_epochs.empty() || wish_.verify)) {
+    throw UsageError(
+        "--check executes the program as it is now, with all loops: leave out "
+        "--all-versions, --own, --build, --plugin, --no-probe, --verify and --verify-epochs");
+  }
   std::string spec = run_;
   std::optional<FarRun> far;
   if (!from_.empty()) {
@@ -215,9 +224,12 @@ int Replay::replay(Context& context) const {
     run = std::move(choice.run);
     epoch = choice.epoch;
   }
-  if (!dry_run_) context.store_to_change();  // fails before anything is printed if the store cannot
-                                             // be written
-  ReplayRequest request = replay_request(context, run, epoch, wish_,
+  if (!dry_run_)
+    context.store_to_change();  // fails before anything is printed if the store cannot
+                                // be written
+  ReplayWish wish = wish_;
+  if (wish.check && wish.epochs.empty() && !epoch) wish.epochs = "sample";
+  ReplayRequest request = replay_request(context, run, epoch, wish,
                                          [&](const auto& ranks) { return choose(context, ranks); });
   if (dry_run_) {
     const auto missing = parts_to_do(context.catalog(), request);
