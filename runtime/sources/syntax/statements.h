@@ -1,4 +1,4 @@
-// Where statements end, and the loops and lambdas in them.
+// Finds where statements end, and the loops and lambdas in them.
 #pragma once
 
 #include "sources/syntax/structure.h"
