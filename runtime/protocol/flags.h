@@ -36,8 +36,8 @@ struct Flags {
   Resume resume = Resume::no;
   /// --flor_from RUN[@EPOCH]: a new run begins with the state that RUN had after that epoch.
   std::string from;
-  std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also in mid-epoch
-  std::optional<double> every_seconds;      ///< --flor_every_seconds S: also in mid-epoch
+  std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
+  std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 
   /// --flor_output MIB|none: how many MiB of printed text are kept; 0 keeps nothing.
   std::optional<std::int64_t> output_mib;

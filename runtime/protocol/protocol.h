@@ -74,7 +74,7 @@ enum class Reach {
 
 /// Where a program is in its loops when it asks for work.
 struct Position {
-  std::int64_t section = 0;  ///< the next section outside the main loops that lies ahead
+  std::int64_t section = 0;  ///< index of the next section outside the main loops
   std::int64_t main_loop = 0, iteration = 0;
   Reach reach = Reach::forward;
 

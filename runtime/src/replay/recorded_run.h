@@ -1,4 +1,4 @@
-// The record of a run as a replay needs it, indexed by place.
+// The record of a run in the form that a replay needs.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -16,19 +16,20 @@ namespace flor::detail {
 /// The record of a run, indexed by place.
 class Record {
  public:
-  /// Ranks that load in different places would wait for each other in different collectives.
+  /// Whose checkpoints may be loaded. Ranks that load at different places would wait for each other
+  /// in different collective operations, so they load only what all ranks have.
   enum class Places { own, of_all_ranks };
   Record(const store::Catalog& catalog, const store::Run& run, Places places = Places::own);
 
-  /// For a run that was forked: leaves out boundaries with which only the run that it was forked
-  /// from can begin, whose arguments and sources may be others.
+  /// For a run that was forked from another: leaves out the boundaries from which only that other
+  /// run can be replayed, since its arguments and sources may differ.
   void leave_out_copied(const store::Catalog& catalog);
 
   std::int64_t run() const { return run_; }
 
   const store::MainLoop* main_loop(const std::string& name) const;
   const std::vector<store::MainLoop>& main_loops() const { return main_loops_; }
-  /// Id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
+  /// The id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
   /// (store::Elsewhere).
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
   /// The iterations with which a replay can begin, and the number of all where the end is stored.
