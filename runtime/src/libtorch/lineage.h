@@ -11,8 +11,8 @@
 
 namespace flor::libtorch {
 
-/// Whether the tensor itself was made to require a gradient. libtorch's requires_grad() is also true
-/// for a view made of a parameter while gradients were off, although it never receives a gradient.
+/// Whether the tensor itself was made to require a gradient. libtorch's requires_grad() is also
+/// true for a view made of a parameter while gradients were off, although it never receives one.
 bool trains(const at::Tensor& tensor);
 
 Lineage lineage_of(const at::Tensor& tensor);
