@@ -36,8 +36,8 @@ void load_to_file(std::string_view checkpoint, const std::filesystem::path& file
 /// The run logs what was loaded as `flor.load`: key, epoch and digest. At the same call, a replay
 /// or a resumed run loads the same content again, even if the text would name another checkpoint by
 /// then. If the recorded call threw an error that the program came past, the error is thrown again.
-/// A call that is not in the record, such as one added for a replay, loads what its text names at that time.
-/// Without a session the store is $FLOR_HOME, else ~/.flor.
+/// A call that is not in the record, such as one added for a replay, loads what its text names at
+/// that time. Without a session the store is $FLOR_HOME, else ~/.flor.
 ///
 /// All state of an object is loaded. For a module this includes gradients, which parameters are
 /// trained, and the training mode, so freeze parameters after the load.

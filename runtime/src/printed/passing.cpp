@@ -29,8 +29,8 @@ std::int64_t now() {
 /// Reads the lines of /proc/self/maps that describe the program's own memory.
 class OwnMemory {
  public:
-  /// Gives up this process's share of the large parts. Otherwise memory that the program frees would
-  /// stay in use here, and each page that the program writes would be copied first.
+  /// Gives up this process's share of the large parts. Otherwise memory that the program frees
+  /// would stay in use here, and each page that the program writes would be copied first.
   void drop() {
     const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY));
     if (file < 0) return;
