@@ -27,7 +27,7 @@ struct Flags {
 
   // Recording.
   std::string name;  ///< --flor NAME; empty: the name last used in this repository
-  bool git = true;   ///< --flor_no_git
+  bool git = true;   ///< false with --flor_no_git: no sources are committed
   /// --flor_every N: stores a checkpoint every N iterations, whatever it costs.
   std::optional<std::int64_t> every;
   /// --flor_epsilon X: the fraction of the computing time that recording may take.
@@ -49,7 +49,7 @@ struct Flags {
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS: which segment of how many
   std::string run;                         ///< --flor_run RUN; also with --flor_resume
   std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: not given
-  bool strong = false;                     ///< --flor_init weak|strong
+  bool strong = false;  ///< --flor_init weak|strong; strong: starts from the first boundary
   std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
   bool no_probe = false;  ///< --flor_no_probe: ignore flor::probed in the sources, too
   std::optional<int> threads;              ///< --flor_threads N: replaces the recorded number

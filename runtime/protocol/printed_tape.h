@@ -18,8 +18,9 @@
 
 namespace flor::detail {
 
-/// Positions count the bytes that came through the pipe. One process adds bytes, and one thread of
-/// the program marks places. `cut` must not run at the same time as `mark`.
+/// The kept output of one stream. Positions count the bytes that came through the pipe. One process
+/// adds bytes, and one thread of the program marks places. `cut` must not run at the same time as
+/// `mark`.
 class PrintedTape {
  public:
   static constexpr std::size_t kReadBytes = std::size_t{64} << 10;  ///< most bytes of one read

@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Serializes JSON on one line. Command-line words may have bytes that are no UTF-8, which are
-/// replaced.
+/// Serializes JSON on one line. Words of a command line may have bytes that are not UTF-8; these
+/// are replaced.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }

@@ -143,7 +143,8 @@ void Evaluator::initialize(int id, const Value& value) {
     }
     return;
   }
-  // Such a variable is taken for an object of its own, whose content these sources do not show.
+  // A variable of an unknown type that is no reference or pointer is taken for an object of its
+  // own, whose content these sources do not show.
   const bool own =
       kind == Kind::unknown && !type.reference && !type.pointer && (type.named || type.deduced);
   refer(target, own ? without_outside(value) : value);

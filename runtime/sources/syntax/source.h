@@ -10,7 +10,7 @@
 
 namespace flor::sources {
 
-/// Cannot be moved, since tokens and structure refer to the text.
+/// One source file. Cannot be moved, since tokens and structure refer to the text.
 struct Source {
   Source(std::string own_path, std::string own_text)
       : path(std::move(own_path)),

@@ -19,7 +19,8 @@ struct ProbedRun {
   std::function<const char*(const char* name)> argument;
 };
 
-/// To be used by the session's thread. The plug-in stays loaded until the process ends.
+/// A plug-in that is loaded into this process. To be used by the session's thread. The plug-in
+/// stays loaded until the process ends.
 class Plugin {
  public:
   /// Throws UsageError if the plug-in does not fit this program. None of its code has been executed

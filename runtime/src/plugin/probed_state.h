@@ -20,7 +20,8 @@ struct WantedItem {
   std::span<std::byte> into;
 };
 
-/// The items do not include those that Flor adds itself. To be used by the session's thread.
+/// State that a plug-in can read. The items do not include those that Flor adds itself. To be used
+/// by the session's thread.
 class ProbedState {
  public:
   virtual ~ProbedState() = default;

@@ -23,7 +23,8 @@ struct RankPatience {
 };
 inline RankPatience rank_patience;
 
-/// To be used by the background thread of a rank other than 0, never by the training thread.
+/// Follows what rank 0 has stored. To be used by the background thread of a rank other than 0,
+/// never by the training thread.
 class FirstRank {
  public:
   /// `run` is the key of rank 0's run.

@@ -10,8 +10,8 @@
 
 namespace flor::detail {
 
-/// The memory exists as long as a process has it mapped; the file is only used to find it. All
-/// ranks may call any function at the same time.
+/// The memory that the ranks share. The memory exists as long as a process has it mapped; the file
+/// is only used to find it. All ranks may call any function at the same time.
 class RankBoard {
  public:
   enum class Mode {

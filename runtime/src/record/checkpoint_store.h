@@ -53,8 +53,8 @@ class OnItsWay {
   bool arrived_ = false;
 };
 
-/// To be used by the background thread, unless noted otherwise. Only `open` and `write_content`
-/// throw.
+/// Writes the checkpoints of one run. To be used by the background thread, unless noted otherwise.
+/// Only `open` and `write_content` throw.
 class CheckpointStore {
  public:
   struct Parts {

@@ -24,7 +24,7 @@
 namespace flor::detail {
 namespace {
 
-/// The place that is used to look up the name that was last used here.
+/// The repository or directory by which the name of the last recording here is looked up.
 std::filesystem::path place_of_work(const std::optional<git::Repository>& repository) {
   return repository ? repository->work_tree() : std::filesystem::current_path();
 }

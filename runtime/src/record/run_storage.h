@@ -21,7 +21,8 @@
 
 namespace flor::detail {
 
-/// To be used by the background thread, unless noted otherwise.
+/// Writes one run: its rows, checkpoints and printed text, and its end. To be used by the
+/// background thread, unless noted otherwise.
 class RunStorage {
  public:
   struct Parts {

@@ -9,8 +9,9 @@
 
 namespace flor::detail {
 
-/// Loops are called by their names within the iteration: "train~2" for the second execution of
-/// "train". To be used by the session's thread; throws only std::bad_alloc.
+/// What happened to the nested loops of the present iteration. Loops are called by their names
+/// within the iteration: "train~2" for the second execution of "train". To be used by the session's
+/// thread; throws only std::bad_alloc.
 class EpochPath {
  public:
   /// Called when an iteration begins.

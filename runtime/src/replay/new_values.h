@@ -35,7 +35,7 @@ struct VerifyFacts {
   bool nothing_nested = false;
   bool open = false;            ///< `open_epochs` returns some epochs
   bool of_rank = false;         ///< the run is one of several ranks
-  bool first_rank = false;      ///< this process replays the first of those ranks
+  bool first_rank = false;      ///< this process is the first of those that replay the ranks
 };
 
 enum class VerifyStep {

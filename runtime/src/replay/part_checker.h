@@ -22,8 +22,9 @@
 
 namespace flor::detail {
 
-/// To be used by the background thread. When that has been drained, the session's thread may call
-/// `failure`, `parts` and `findings`. All values of a part must be given before it is completed.
+/// Compares and keeps the values of a replay. To be used by the background thread. When that has
+/// been drained, the session's thread may call `failure`, `parts` and `findings`. All values of a
+/// part must be given before it is completed.
 ///
 /// After the first failure of the store it keeps nothing more, so that no incomplete part is
 /// reported as complete. Only functions that take a value throw; the caller passes what they throw

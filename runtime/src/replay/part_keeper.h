@@ -14,8 +14,9 @@
 
 namespace flor::detail {
 
-/// To be used by the background thread. The arguments must outlive this object. All functions may
-/// throw what the catalog throws.
+/// Holds the values of a part until the part is complete, then writes them. To be used by the
+/// background thread. The arguments must outlive this object. All functions may throw what the
+/// catalog throws.
 class PartKeeper {
  public:
   PartKeeper(Findings& findings, Assignment& assignment)

@@ -18,9 +18,9 @@
 
 namespace flor::detail {
 
-/// To be used by the session's thread. The arguments must outlive this object. Every function
-/// throws Error if a checkpoint does not fit the registered objects, and Damaged if the store does
-/// not have what was written.
+/// Restores recorded states of one run, and compares them. To be used by the session's thread. The
+/// arguments must outlive this object. Every function throws Error if a checkpoint does not fit the
+/// registered objects, and Damaged if the store does not have what was written.
 class RecordedState {
  public:
   /// `set_threads`: restoring also sets the recorded number of threads.

@@ -32,7 +32,8 @@ struct TaskFacts {
   bool strong = false;  ///< strong from the start, since the user or the question needs it
 };
 
-/// To be used by the session's thread; Assignment says which thread may call its functions.
+/// The epochs that this process replays, and the question that it answers. To be used by the
+/// session's thread; Assignment says which thread may call its functions.
 class ReplayTask {
  public:
   /// Determines the work, says on stderr what it is, and enters the replay in the catalog unless

@@ -13,7 +13,7 @@
 
 namespace flor::detail {
 
-/// To be used by the session's thread.
+/// Answers the calls of flor::arg in a replay. To be used by the session's thread.
 class ReplayedArguments {
  public:
   /// Refuses --kwargs whose values a record would not mask, since a replay uses the recorded

@@ -1,5 +1,5 @@
-// The way to a step inside an iteration. Code that is executed again there logs recorded values
-// again.
+// The way of a resumed program from the beginning of an iteration to a step inside it. Code that is
+// executed again on the way logs recorded values again.
 #pragma once
 
 #include "session/journal.h"

@@ -18,8 +18,8 @@
 
 namespace flor::detail {
 
-/// To be used by the session's thread, in the part of a session before the point. Every function
-/// throws Error if the program does not lead to the point.
+/// Leads one program to its resume point. To be used by the session's thread, in the part of a
+/// session before the point. Every function throws Error if the program does not lead to the point.
 class Resumption {
  public:
   /// The record must have nothing after the point. `exact`: the sources are the recorded ones.

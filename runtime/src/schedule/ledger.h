@@ -53,7 +53,7 @@ class Ledger {
   void spent(double seconds);
   /// Ends a batch: no checkpoint will be added to it. Null does nothing.
   void close(const std::shared_ptr<Batch>& batch);
-  IterationCost cost_of(const Batch& batch) const;  ///< so far
+  IterationCost cost_of(const Batch& batch) const;  ///< the cost so far
   /// The batches that are closed and whose jobs are done. Each is returned once.
   std::vector<std::shared_ptr<const Batch>> finished();
   /// Notes that from now on the program only waits for the background.

@@ -16,7 +16,8 @@
 
 namespace flor::detail {
 
-/// To be used by the training thread, except for the ledger.
+/// The decisions and accounts of one recording. To be used by the training thread, except for the
+/// ledger.
 class Schedule {
  public:
   explicit Schedule(const Flags& flags);

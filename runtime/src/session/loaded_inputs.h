@@ -27,7 +27,8 @@ struct RecordedLoad {
   bool suppressed = false;  ///< the program is being led to another place
 };
 
-/// To be used by the session's thread.
+/// Finds what the record says about the loads that a program makes. To be used by the session's
+/// thread.
 class LoadedInputs {
  public:
   /// Called when the program loads the checkpoint that `text` names, at the journal's present

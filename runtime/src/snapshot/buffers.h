@@ -13,8 +13,8 @@
 
 namespace flor::detail {
 
-/// Thread-safe. A buffer returns to the pool when its last reference is gone; it may outlive the
-/// pool.
+/// A pool of reusable buffers. Thread-safe. A buffer returns to the pool when its last reference is
+/// gone; it may outlive the pool.
 class BufferPool {
  public:
   BufferPool();

@@ -12,8 +12,8 @@
 
 namespace flor::detail {
 
-/// Thread-safe. The writer's thread brings each item to the host, while the thread that takes the
-/// next snapshot may compare with it.
+/// One tensor on a device, as one snapshot has it. Thread-safe. The writer's thread brings each
+/// item to the host, while the thread that takes the next snapshot may compare with it.
 class DeviceItem {
  public:
   /// `buffer` is pinned memory for the content. `before` is the item with which `copy` was

@@ -22,9 +22,10 @@ namespace flor::detail {
 /// loop.
 enum class Edge : char { body = 'b', tail = 't', iteration = 'i' };
 
-/// A snapshot with late copies is passed on when it is known to be right: at the first fence or
-/// edge of a loop at which it is complete and no version has changed. The copying thread cannot
-/// decide this, since libtorch changes the version after a write, not before it.
+/// Holds snapshots until their late copies are complete, and then passes them on. A snapshot with
+/// late copies is passed on when it is known to be right: at the first fence or edge of a loop at
+/// which it is complete and no version has changed. The copying thread cannot decide this, since
+/// libtorch changes the version after a write, not before it.
 ///
 /// A stretch is the part of the program from one edge of a loop to the next. Copying may overlap
 /// with it if it was seen not to write before its end, or before its own first fence.

@@ -35,10 +35,10 @@ struct TakenSnapshot {
   void arrive();
 };
 
-/// To be used by the session's thread. Content equal to that of the last snapshot shares its
-/// memory, and is not copied. It is found by comparing contents: version counters are not enough,
-/// since writes through raw pointers and by some kernels of libtorch do not change them. They are
-/// only trusted if the program has promised not to write.
+/// Takes snapshots of the registered state. To be used by the session's thread. Content equal to
+/// that of the last snapshot shares its memory, and is not copied. Equality is found by
+/// comparing contents: version counters are not enough, since writes through raw pointers and by some kernels
+/// of libtorch do not change them. They are only trusted if the program has promised not to write.
 class Snapshotter {
  public:
   /// `writing()`: earlier snapshots are still being written, so that waiting frees memory. `wait`

@@ -36,7 +36,8 @@ class SlotNames {
   std::unordered_map<std::string, std::size_t> below_;
 };
 
-/// Not thread-safe: to be used by the session's thread.
+/// The objects that are registered with a session. Not thread-safe: to be used by the session's
+/// thread.
 class Registry {
  public:
   std::vector<std::uint64_t> add(std::vector<Slot> slots);

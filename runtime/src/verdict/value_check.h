@@ -24,7 +24,8 @@ struct SameProgram {
   bool at(std::int64_t epoch) const { return epoch < 0 ? outside : inside && epoch < until; }
 };
 
-/// Not thread-safe: to be used by the thread that keeps the values.
+/// Compares logged values with the recorded ones, and finds recorded values that did not come. Not
+/// thread-safe: to be used by the thread that keeps the values.
 class ValueCheck {
  public:
   /// `store` and `comparison` must outlive this object.

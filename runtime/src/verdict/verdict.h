@@ -14,8 +14,9 @@
 
 namespace flor::detail {
 
-/// Thread-safe: values are compared in the background, states on the training thread. `part` is the
-/// part to which the comparison belongs: an epoch, or store::part_outside(n).
+/// The comparisons that a replay has made so far. Thread-safe: values are compared in the
+/// background, states on the training thread. `part` is the part to which the comparison belongs:
+/// an epoch, or store::part_outside(n).
 class Comparison {
  public:
   /// Compares a recorded value with the value that was logged again.

@@ -14,8 +14,8 @@
 
 namespace flor::detail {
 
-/// To be used by the session's thread, unless noted otherwise. The epochs of a piece are replayed
-/// in order, by one process.
+/// The work that one replaying process is given. To be used by the session's thread, unless noted
+/// otherwise. The epochs of a piece are replayed in order, by one process.
 class Assignment {
  public:
   virtual ~Assignment() = default;

@@ -21,7 +21,8 @@ struct CompletePart {
   std::vector<store::Value> values;
 };
 
-/// To be used by the background thread. All functions may throw what the catalog throws.
+/// The destination of a replay's findings. To be used by the background thread. All functions may
+/// throw what the catalog throws.
 class Findings {
  public:
   virtual ~Findings() = default;
