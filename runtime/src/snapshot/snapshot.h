@@ -36,8 +36,8 @@ struct TakenSnapshot {
 };
 
 /// Takes snapshots of the registered state. To be used by the session's thread. Content equal to
-/// that of the last snapshot shares its memory, and is not copied. Equality is found by
-/// comparing contents: version counters are not enough, since writes through raw pointers and by some kernels
+/// that of the last snapshot shares its memory, and is not copied. Equality is found by comparing
+/// contents: version counters are not enough, since writes through raw pointers and by some kernels
 /// of libtorch do not change them. They are only trusted if the program has promised not to write.
 class Snapshotter {
  public:
