@@ -10,8 +10,8 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kTrailer = "\nFlor-Run: ";
-/// After so many commits without a recording the search ends: what is left is the user's own
-/// history.
+/// The search ends after this many consecutive commits without a recording: what is left is the
+/// user's own history.
 constexpr std::size_t kOthersMax = 1000;
 constexpr git_object_size_t kLargest = 32 << 20;
 

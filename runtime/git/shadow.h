@@ -146,7 +146,8 @@ class Repository {
   SecretHistory secrets(std::string_view branch, const std::function<bool()>& goes_on) const;
   /// The changes between the trees of two commits. An empty `from` stands for an empty tree.
   std::vector<FileChange> changes(std::string_view from, std::string_view to) const;
-  /// The same changes as a unified diff, with `context` lines around each.
+  /// The changes between the trees of two commits as a unified diff, with `context` lines around
+  /// each change.
   std::string diff(std::string_view from, std::string_view to, int context = 3) const;
   /// The content of a file in a commit; nothing if the commit does not have it.
   std::optional<std::string> file_at(std::string_view commit, std::string_view path) const;

@@ -156,7 +156,7 @@ std::string of_another_program(const store::Catalog& catalog, const store::Run& 
   const std::string& place = run.start.repository;
   if (program.is(other)) return {};
   const auto latest = latest_run_of(catalog, program, place, has_ended);
-  // It may only have been renamed, or built elsewhere.
+  // The recording program may be this one, renamed or built elsewhere.
   if (!latest && !std::filesystem::exists(other.path)) return {};
   const std::string key = latest ? latest->key.substr(0, kDigitsOfKey) : std::string();
   return fmt::format("run {} was recorded by {}, not by {}{}", run.key.substr(0, kDigitsOfKey),

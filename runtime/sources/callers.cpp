@@ -144,8 +144,9 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   });
 }
 
-/// Whether `main` at `at` may be the program's entry function. The language forbids its use, but
-/// compilers accept it, so it may be unless it is known to be something else.
+/// Whether the word `main` at `at` may mean the program's entry function. The language forbids to
+/// call that function, but compilers accept it, so the answer is yes unless the word is known to
+/// mean something else.
 bool Callers::may_mean_entry(const Source& source, std::size_t at) const {
   const std::vector<Token>& tokens = source.tokens.all;
   const Token& before = tokens[at - 1];

@@ -23,9 +23,11 @@ class Callers {
   /// Follows each change to its callers.
   void follow(const std::vector<Change>& changes);
 
-  /// The index of a change that code in `range` may execute; nothing if there is none.
+  /// Returns the index of a change that executing the code in `range` may reach; nothing if there
+  /// is none.
   std::optional<std::size_t> reached_from(const Source& source, Range range) const;
-  /// The index of a change that any code may execute; nothing if there is none.
+  /// Returns the index of a change that may be reached from any code, also from outside these
+  /// sources; nothing if there is none.
   std::optional<std::size_t> anywhere() const { return anywhere_; }
 
   /// Whether code of `root` may use, directly or through calls, something with one of these names.
@@ -43,7 +45,8 @@ class Callers {
   void add(Callable callable);
   void find_escapes(const Source& source);
   bool escapes(const Source& source, std::size_t at) const;
-  /// Which tokens may begin a variable: `Part part(1)` could also be a declared function.
+  /// Which tokens after a type and a name may begin the initializer of a variable.
+  /// `not_parenthesis`: not "(", since `Part part(1)` could also declare a function.
   enum class Beginning { any, not_parenthesis };
   bool is_variable(const Source& source, std::size_t at, Beginning beginning) const;
   bool may_mean_entry(const Source& source, std::size_t at) const;
@@ -54,7 +57,7 @@ class Callers {
 
   std::vector<const Source*> sources_;
   std::vector<Callable> callables_;
-  // By name: callables that mention it.
+  // The callables that mention a name, by that name.
   std::unordered_map<std::string_view, std::vector<std::uint32_t>> mentions_;
   std::unordered_map<std::string_view, std::int64_t> uses_;  // all mentions except definitions
   std::unordered_set<std::string_view> functions_, lambdas_, escaped_, derived_, added_;

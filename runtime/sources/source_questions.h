@@ -26,7 +26,8 @@ class KeptState {
   bool add_aliases(const Effects& effects);
 
   std::set<int> kept_;
-  /// By body and parameter: the arguments it gets.
+  /// The arguments that calls pass, by body and index of the parameter. Index -1 stands for the
+  /// object that a method is called on.
   std::map<std::pair<int, int>, std::vector<Keys>> given_;
 };
 
@@ -57,8 +58,8 @@ class Questions {
   /// A value that the loop changes, that is not restored, and that changed code outside the loop
   /// may read.
   std::optional<Read> of_nested(const Source& source, Range loop) const;
-  /// The same for a main loop and values that outlive its iterations; changed code in the loop
-  /// counts too.
+  /// A value that outlives an iteration of the main loop, that the loop changes, that is not
+  /// restored, and that changed code inside or outside the loop may read.
   std::optional<Read> of_main(const Source& source, Range loop) const;
   /// Whether a `return` or `goto` in the loop may leave the function around it.
   bool leaves_function(const Source& source, Range loop) const;

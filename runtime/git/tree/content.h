@@ -16,7 +16,7 @@ struct StoredContent {
   git_oid id{};
   bool stored = false;
   bool vanished = false;  ///< the file was removed meanwhile, which is no error
-  /// False: it changed while it was read, so its stat data cannot be relied on.
+  /// False if the file changed while it was read, so that its stat data cannot be relied on.
   bool settled = true;
   std::string problem;
   std::string secret = {};  ///< kind of secret found in it; it was then not stored

@@ -17,8 +17,8 @@ class PatternList {
   /// `base` is the directory that the patterns are relative to: empty, or with a trailing slash.
   PatternList(std::string_view text, std::string base);
 
-  /// True: excluded. False: included again by a `!` pattern. Nothing: no pattern matches. `path` is
-  /// relative to the root of the work tree.
+  /// Returns true if the patterns exclude the path, false if a `!` pattern includes it again, and
+  /// nothing if no pattern matches. `path` is relative to the root of the work tree.
   std::optional<bool> excludes(std::string_view path, bool is_directory) const;
   bool empty() const { return patterns_.empty(); }
 

@@ -14,11 +14,12 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kMagic = "FLORSTAT";
-/// Also increased when more kinds of content count as secret, so that all files are searched again.
+/// Version of the format. To be increased also when more kinds of content count as secret, so that
+/// all files are searched again.
 constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderSize = 8 + sizeof(std::uint64_t);  // magic, checksum of the rest
 constexpr std::int64_t kSecond = 1'000'000'000;
-/// In ns; longer than a tick of any kernel's coarse clock, from which file times come.
+/// In nanoseconds. Longer than a tick of any kernel's coarse clock, from which file times come.
 constexpr std::int64_t kRacyMargin = 20'000'000;
 
 template <typename T>

@@ -85,8 +85,8 @@ class LoopScope {
   /// To be called before the last step over skipped elements, or with `gone` if the range ended
   /// earlier.
   void arrive(bool gone);
-  /// To be called before an iteration. False: the loop ends here although the range has more
-  /// elements.
+  /// To be called before an iteration. Returns false if the loop ends here although the range has
+  /// more elements.
   bool enter();
   struct Move {
     /// False: the loop ends here although the range may have more elements.

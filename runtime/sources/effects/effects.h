@@ -81,10 +81,10 @@ class Effects {
     return steps_[static_cast<std::size_t>(body)][static_cast<std::size_t>(step)];
   }
   const Summary& summary(int body) const { return summaries_[static_cast<std::size_t>(body)]; }
-  /// These variables, and all variables that they may refer to.
+  /// Returns these variables, and all variables that they may refer to.
   std::vector<int> reachable(const std::set<int>& variables) const;
   std::vector<int> reachable(int variable) const { return spread(refers_, {variable}); }
-  /// This variable, and all variables that may refer to it.
+  /// Returns this variable, and all variables that may refer to it.
   std::vector<int> reaching(int variable) const { return spread(referred_, {variable}); }
 
  private:

@@ -93,7 +93,7 @@ Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
     call_bodies(model_.functions(word), values, nullptr);
   }
   if (function_.self >= 0 && space.empty() && model_.functions(word).empty()) {
-    // It may be a method that the class inherits.
+    // The name may be that of a method that the class inherits.
     if (model_.has_foreign_base(function_.piece->owner)) leave_sources();
     if (method_purity(word).number && values.empty()) return of_kind(Kind::number);
     if (word.starts_with("register_")) {

@@ -24,7 +24,7 @@ struct Token {
   bool is(std::string_view other) const { return text == other; }
 };
 
-/// Equal, apart from where they stand.
+/// Whether two tokens are equal apart from their positions.
 inline bool same(const Token& a, const Token& b) {
   return a.text == b.text && a.kind == b.kind && a.directive == b.directive &&
          a.starts_directive == b.starts_directive;

@@ -36,12 +36,13 @@ bool is_torch_namespace(std::string_view word);
 struct Purity {
   bool pure = false, fresh = false, number = false;
 };
-/// For methods of tensors and of standard containers.
+/// What a method of tensors or of standard containers leaves alone.
 Purity method_purity(std::string_view name);
 /// Whether a tensor method changes the tensor from its arguments and keeps none of them. libtorch
 /// marks such methods by an underscore at the end of the name.
 bool works_in_place(std::string_view name);
-/// For free functions of the standard library and of libtorch, and for functions that print.
+/// What a free function of the standard library or of libtorch, or a function that prints, leaves
+/// alone.
 Purity function_purity(std::string_view name);
 /// Whether a function keeps state of its own, as std::rand does.
 bool has_hidden_state(std::string_view name);

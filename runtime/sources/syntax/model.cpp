@@ -246,7 +246,7 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     const bool first = variable(id).at == 0;
     Variable& other = variable(id);
     other.array = other.array || reader.is(k + 1, "[");
-    // It may belong to another library.
+    // An `extern` variable may belong to another library.
     const bool elsewhere = has_word(reader, found->type, "extern");
     if (piece.owner.empty()) {
       other.external = other.external || elsewhere;
@@ -385,7 +385,7 @@ void Model::find_locals(int id, Range range) {
     variable.array = reader.is(k + (wrapped ? 2 : 1), "[");
     variable.binding = found->binding;
     if (found->binding) variable.type.kind = Kind::unknown;
-    // It names a variable shared by all functions.
+    // A local `extern` declaration names a variable shared by all functions.
     if (!in_head && has_word(reader, found->type, "extern")) {
       Variable& other = this->variable(shared(variable.name));
       other.external = true;
@@ -430,7 +430,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     depth += word == "<" ? 1 : word == ">" ? -1 : 0;
     if (word == "<") lists.push_back({reader.is(k - 1, "array"), false});
     if (word == ">" && !lists.empty()) lists.pop_back();
-    // As in std::vector<bool>::reference.
+    // The type is a member of a template's class, as std::vector<bool>::reference.
     if (word == ">" && depth == 0 && reader.is(k + 1, "::")) {
       type.kind = Kind::unknown;
       type.own = {};
@@ -453,7 +453,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
                  !is_number_type(word) && !is_setting_type(word)) {
         others = true;
       }
-      // It may hold pointers to such elements.
+      // The container may hold pointers to such elements.
       if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;
       if (classes_.contains(word) && (type.element.empty() || type.element == word)) {
         type.element = word;

@@ -20,7 +20,7 @@ namespace flor::sources {
 struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
-  /// It and all that it holds are constant: plain values, or objects of class `element`.
+  /// The object and all that it holds are constant: plain values, or objects of class `element`.
   bool frozen = false;
   bool restarts = false;      ///< a container, of any elements, that iterating does not change
   bool pointer = false;
@@ -28,7 +28,8 @@ struct Type {
   bool file = false;          ///< a stream to or from a file, or a device
   bool named = false;         ///< a class, held by value, that is not in these sources
   bool tensors = false;       ///< a container of tensors and of plain values
-  /// Of the standard library: it has its own state, or none.
+  /// A type of namespace std whose objects refer to nothing outside: each has its own state, or
+  /// none.
   bool standard = false;
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class

@@ -126,8 +126,8 @@ std::vector<Range> Reader::split(Range range) const {
   return parts;
 }
 
-/// For a name in `auto& [a, b]`: the position after the type. `begin` if the name is in no such
-/// declaration.
+/// Returns the position after the type of a declaration such as `auto& [a, b]` that has the name at
+/// `at`; `begin` if the name is in no such declaration.
 std::size_t Reader::binding_type(std::size_t at, std::size_t begin) const {
   std::size_t k = at;
   while (k > begin && (is_name(k) || is(k, ","))) --k;

@@ -19,7 +19,7 @@ void Gaps::add(std::int64_t epoch, bool values, std::string_view why) {
   if (at > 0 && gaps_[at - 1].last >= epoch) {
     const store::Gap around = gaps_[--at];
     if (!values || around.values) return;
-    // In this epoch of the gap, values are missing, too.
+    // The gap around the epoch has all values, but this epoch has not, so the gap is split.
     std::vector<store::Gap> pieces;
     if (around.first < epoch) pieces.push_back({around.first, epoch - 1, false, around.why});
     pieces.push_back({epoch, epoch, true, std::string(why)});

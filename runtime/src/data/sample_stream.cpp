@@ -320,7 +320,7 @@ void SampleStream::agree(Group& group) {
                       p.share.rank, p.share.world, p.count, p.epoch, p.share.base, its[3], its[2],
                       its[4], its[0], its[1]));
     }
-    // That replica's last unit, if it has consumed any.
+    // The position after the last unit that the other replica has consumed, if it has consumed any.
     if (count > 0) furthest = std::max(furthest, other.share.position(count - 1) + 1);
   }
   place_.others = std::min(units_, furthest);

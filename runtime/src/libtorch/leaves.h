@@ -20,7 +20,7 @@ struct Leaves {
 
 LayoutEntry describe_leaf(std::string kind, const NamedLeaf& leaf);
 
-/// Finds out which of these are the same tensor.
+/// Collects the leaves, and finds out which of them are the same tensor.
 Leaves make_leaves(std::vector<NamedLeaf> parameters, std::vector<NamedLeaf> buffers);
 
 /// Writes each tensor once, and the gradients that are to be kept. Returns the descriptions of the

@@ -366,7 +366,7 @@ at::Tensor empty_as_recorded(const store::Item& item, const at::Tensor& like, at
   const bool same_type = like.defined() && element_type(like.scalar_type()) == item.type;
   const at::ScalarType type = same_type ? like.scalar_type() : scalar_type(item.type);
   const auto options = at::TensorOptions().dtype(type).device(device);
-  // In the memory layout of the parameter, as the optimizer would have made it.
+  // The new tensor has the memory layout of the parameter, as the optimizer would have made it.
   if (like.defined() && like.sizes() == at::IntArrayRef(item.sizes)) {
     return at::empty_like(like, options, at::MemoryFormat::Preserve);
   }

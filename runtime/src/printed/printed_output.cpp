@@ -123,7 +123,7 @@ void PrintedOutput::open_stream(int descriptor, store::Printed::Stream stream,
   used_ += (PrintedTape::size_of(shape) + 4095) / 4096 * 4096;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) cannot("pipe");
-  // So that a burst of output does not wait for the other process.
+  // A large pipe, so that a burst of output does not wait for the passing process.
   constexpr int kPipeBytes = 256 << 10;
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
   constexpr int kHigh = 10;  // lower numbers may be expected to be free by programs
@@ -252,7 +252,7 @@ void PrintedOutput::restore() noexcept {
     const Stream& stream = streams_[i];
     if (stream.write < 0) continue;
     for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-      // Only if the program has not put another file there.
+      // If the program has put another file on this descriptor, the descriptor is left alone.
       if (is_same_place(descriptor, stream.write)) ::dup2(stream.destination, descriptor);
     }
   }

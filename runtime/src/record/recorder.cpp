@@ -475,7 +475,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
 
 void Recorder::abandon(std::string_view why) noexcept {
   if (loops_.main_loops() > 0 || resumed_) {
-    // It has begun, so it stays as a run, with everything that was recorded until the error.
+    // The run has begun, so it stays, with everything that was recorded until the error.
     finish(true, why);
     return;
   }

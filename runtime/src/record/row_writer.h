@@ -61,7 +61,7 @@ class RowWriter {
   bool make_durable(bool must) noexcept;
   /// Writes the progress, and before it the values that were logged until then, so that an epoch
   /// that counts as complete has its values. If these cannot be written, the progress waits, too.
-  /// True: something was written. Throws what the catalog throws.
+  /// Returns true if something was written. Throws what the catalog throws.
   bool write_progress(store::Catalog& catalog);
   /// Called before a checkpoint, to which a killed run goes back: writes the gaps, the progress
   /// that waited in an outage, and with `and_progress` all other progress. Throws what the catalog

@@ -19,9 +19,9 @@ class SavedCheckpoints {
  public:
   // For the training thread.
 
-  /// Tells the saved checkpoints of a run that is continued, by their places: code that is executed
-  /// again saves them again, under their old numbers. To be called before the background thread
-  /// exists.
+  /// Tells this object which checkpoints a resumed run has saved, by the places in the loops where
+  /// it saved them. Code that is executed again saves them again under the same numbers. To be
+  /// called before the background thread exists.
   void know(std::map<std::string, store::SavedCheckpoint> recorded);
   /// The name under which a checkpoint was saved at this place before; empty if none was.
   std::string recorded_name(const std::string& place) const;

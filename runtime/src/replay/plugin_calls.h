@@ -45,7 +45,7 @@ class PluginCalls {
   /// taken.
   std::vector<store::CheckpointKey> wanted(const Record& record, std::int64_t main_loop,
                                            std::int64_t iteration) const;
-  /// Calls the plug-in with one of these checkpoints, whose id in the store is `checkpoint`.
+  /// Calls the plug-in with a stored checkpoint that it wants. `checkpoint` is its id in the store.
   void call_stored(const store::Store& store, std::int64_t checkpoint,
                    const store::CheckpointKey& key, const Frame& main, std::int64_t epoch);
 

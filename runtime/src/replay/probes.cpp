@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In bytes; more than the sources of a user's program. If there is more, outside callers are
-// assumed.
+// Limits in bytes of the files that are read, above the size of a user's sources. If there is more,
+// the program is assumed to have callers outside the sources read.
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
 /// Directories that may hold the program's sources: the one that a flag names, or else those of its

@@ -35,7 +35,8 @@ class Record {
   /// The iterations from which a replay of this main loop can begin, since the state before them is
   /// stored. The total number of iterations is among them if the state at the end is stored.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
-  /// The same for all main loops; a loop without stored boundaries may be absent.
+  /// The iterations from which a replay can begin, by main loop. A loop without stored boundaries
+  /// may be absent.
   const std::map<std::int64_t, std::set<std::int64_t>>& boundaries() const { return boundaries_; }
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
   /// Whether the nested loop may have been left by a `return` that also left its main loop. Then

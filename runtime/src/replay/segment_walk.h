@@ -71,8 +71,8 @@ class SegmentWalk {
         piece_(piece) {}
 
   /// Called when a recorded main loop begins. Sets its place, limits and first iteration in
-  /// `frame`. Nothing: neither this loop nor any code after it is this process's, so the program
-  /// may end.
+  /// `frame`. Returns nothing if neither this loop nor any code after it belongs to this process,
+  /// so that the program may end.
   std::optional<LoopScope::Start> begin(const store::MainLoop& loop, Frame& frame,
                                         bool random_access);
   /// Called when a main loop begins that the record does not have. The loop is visited if it was
@@ -89,10 +89,11 @@ class SegmentWalk {
   /// Called when an iteration of a new loop has ended, or was left.
   void count_new_epoch() { ++epochs_added_; }
 
-  /// Called when the program has left the loop by itself: the epochs that it should still have
-  /// visited.
+  /// Called when the program has left the loop by itself. Returns the epochs that it should still
+  /// have visited.
   Epochs unvisited(const Frame& frame) const;
-  /// Called when the loop has ended. False: the program may end, as after `begin`.
+  /// Called when the loop has ended. Returns false if this process has no more work, so that the
+  /// program may end.
   bool end(const Frame& frame);
   /// Restores the state in which the recording left the loop, before the code after the loop runs.
   void restore_end(const Frame& frame);

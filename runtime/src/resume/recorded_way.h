@@ -27,14 +27,14 @@ class RecordedWay {
  public:
   /// To be called before the background thread exists.
   void know(ValuesOnWay recorded) { recorded_ = std::move(recorded); }
-  /// False: the value is replaced by the recorded one, whose content is stored already.
+  /// Returns false if the recorded value has replaced `value`; its content is stored already.
   bool compare(store::Value& value, const LoggedContent* content);
   /// Describes the first value that was logged differently; empty if there is none. Any thread may
   /// call it when no more values are logged.
   const std::string& difference() const { return difference_; }
   void forget();
 
-  // For any thread: the way begins, and ends.
+  // For any thread: mark the begin and the end of the way.
   void enter() { entered_ = true; }
   void leave() { entered_ = false; }
   bool entered() const { return entered_; }

@@ -56,26 +56,26 @@ class Resumer {
   void stop();
 
   // Loop events, see Runtime.
-  /// Nothing: the loop begins as usual.
+  /// Returns nothing if the loop begins as usual.
   std::optional<LoopScope::Start> begin_main(Frame& frame, bool random_access);
   void arrive(const Frame& frame, bool gone);
   void enter(Frame& main);
-  /// Nothing: the iteration is executed as usual.
+  /// Returns nothing if the iteration is executed as usual.
   std::optional<LoopScope::Move> leave(Frame& main);
   void end_main(const Frame& main, LoopEnd how);
-  /// Nothing: the loop is executed.
+  /// Returns nothing if the loop is to be executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& nested);
   void reach(Frame& nested);
   /// Returns how many steps to take to the next iteration.
   std::int64_t leave_nested(Frame& main, Frame& nested);
-  /// True: the loop was executed only for a comparison.
+  /// Returns true if the loop was executed only for a comparison.
   bool end_nested(const Frame& main, const Frame& nested, LoopEnd how);
 
   // For the background thread.
   /// Compares the values that were logged while `checks()` was true.
   void check(const LogBatch& batch);
-  /// True: the value was logged on the way to a step, and is replaced by the recorded one, whose
-  /// content is stored already.
+  /// Returns true if the value was logged on the way to a step. The recorded value then replaces
+  /// it, whose content is stored already.
   bool keeps_recorded(store::Value& value, const LoggedContent* content) {
     return way_.entered() && !way_.compare(value, content);
   }

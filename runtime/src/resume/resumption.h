@@ -28,7 +28,8 @@ class Resumption {
 
   const store::ResumePoint& point() const { return point_; }
 
-  /// Nothing: the run has not begun this main loop, so it begins as usual.
+  /// Called when a main loop begins. Returns nothing if the recorded run had not begun this loop,
+  /// so that it begins as usual.
   std::optional<LoopScope::Start> begin_main(Frame& frame, bool random_access);
   /// Called before the last step to the first visited iteration of a main loop, or to the step of a
   /// nested loop at which the point or the check begins. `gone`: the range has fewer elements.
@@ -52,7 +53,7 @@ class Resumption {
   bool leave_checked(const Frame& main, Frame& nested);
   /// Called after a nested loop that is executed for the check. True: the check is over.
   bool end_checked(const Frame& main, const Frame& nested, LoopEnd how);
-  /// Nothing: the nested loop is executed.
+  /// Called when a nested loop begins. Returns nothing if the loop is to be executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& frame);
   /// How much time had passed when the checkpoint at the point was made.
   Elapsed elapsed() const;

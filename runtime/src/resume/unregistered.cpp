@@ -13,7 +13,7 @@
 namespace flor::detail {
 namespace {
 
-// In bytes. Reading and analysing more than a user's own program has is not worth the wait.
+// In bytes. A user's own program is smaller, and reading and analysing more would take too long.
 constexpr std::uintmax_t kAllSourcesMax = 1u << 20;
 
 std::vector<sources::SourceText> texts_of(const ProgramSources& known,

@@ -72,7 +72,7 @@ struct LoopScope::Frame {
   std::uint32_t path = 0;   ///< id of the interned path of components
   std::int64_t index = 0;   ///< index of the current iteration, or number of complete ones
   std::int64_t limit = -1;  ///< at most this many iterations; negative: no limit
-  /// With the limit's last iteration the loop ends like a `break`: the range is not advanced once
+  /// Whether a loop that reaches `limit` ends like a `break`, without advancing its range once
   /// more.
   bool limit_broke = true;
   bool cut = false;         ///< the limit was reached although the range had more
@@ -84,7 +84,7 @@ struct LoopScope::Frame {
   bool arriving = false;
   int exceptions = 0;     ///< number in flight when the loop was made
   Clock::time_point opened_at;
-  /// By name: loops begun in the current iteration.
+  /// How often each nested loop was begun in the current iteration, by name.
   std::map<std::string, int, std::less<>> children;
 
   // Main loops.

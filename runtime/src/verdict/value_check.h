@@ -36,8 +36,9 @@ class ValueCheck {
   /// Tells the content of a value that was logged and is not in the store, by its reference.
   void know(const std::string& reference, const store::Item& item,
             std::span<const std::byte> content);
-  /// True: the recorded run did not log this value. False: it did, and the two were compared for
-  /// `part`. `plugged`: a plug-in logged the value, and the recorded program had none.
+  /// Returns true if the recorded run did not log this value. If it did, compares the two values
+  /// for `part` and returns false. `plugged`: a plug-in logged the value, and the recorded program
+  /// had none.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
   /// Notes a value that this process does not keep, since another process does.
   void pass(const store::Value& value);

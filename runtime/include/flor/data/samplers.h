@@ -44,7 +44,7 @@ class StreamSampler : public ::torch::data::samplers::Sampler<> {
 
   /// Reports the oldest batch not reported yet as used for training. Call it after each step.
   void advance() { stream_->advance(); }
-  /// Reports that many units (samples, or batches of a group sampler) as used.
+  /// Reports `units` units as used for training: samples, or batches of a group sampler.
   void advance(std::int64_t units) { stream_->advance(units); }
   /// Units in this replica's share of the epoch: samples, or batches of a group sampler.
   std::uint64_t size() const { return stream_->size(); }

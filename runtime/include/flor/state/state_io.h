@@ -64,9 +64,9 @@ struct TensorSource {
   std::size_t bytes = 0;
   /// The content, if it is contiguous in host memory. It is read before the receiving call returns.
   const std::byte* host = nullptr;
-  /// Otherwise: writes the content, which has `bytes` bytes, to `into`. May return while the copy
-  /// is still under way, provided that later writes to the tensor come after it (both are on one
-  /// stream).
+  /// Set if `host` is null. Writes the content, which has `bytes` bytes, to `into`. May return
+  /// while the copy is still under way, provided that later writes to the tensor come after it
+  /// (both are on one stream).
   std::function<std::shared_ptr<PendingCopy>(std::byte* into)> copy;
   /// The content is on a device, so `into` should be pinned host memory.
   bool device = false;
@@ -185,7 +185,8 @@ class StateSource {
   virtual const store::Item& item(const std::string& name) const = 0;
   virtual std::string bytes(const std::string& name) = 0;
   virtual void tensor(const std::string& name, TensorTarget target) = 0;
-  /// What to do with the memory of the piece. Null: fill it in place, or make it if it is missing.
+  /// Says whether a restore fills the memory of the piece or places it elsewhere. Null: the piece
+  /// is filled in place, or made if it is missing.
   virtual const Placement* placement(const std::string& /*name*/) const { return nullptr; }
 };
 
@@ -300,7 +301,8 @@ class StateReader {
   std::string bytes(std::string_view name) const {
     return source_->bytes(detail::join_names(prefix_, name));
   }
-  /// What to do with the memory of a piece; used by Flor's own adapters.
+  /// Says whether a restore fills the memory of a piece or places it elsewhere, see StateSource.
+  /// For Flor's own adapters.
   const Placement* placement(std::string_view name) const {
     return source_->placement(detail::join_names(prefix_, name));
   }
