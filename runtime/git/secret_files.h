@@ -14,7 +14,8 @@ enum class SecretName {
   in_sources,
 };
 
-/// `path` is relative to the work tree, such as ".env" or "deploy/.aws/config".
+/// Judges a file by its name. `path` is relative to the work tree, such as ".env" or
+/// "deploy/.aws/config".
 SecretName secret_name(std::string_view path);
 
 /// The kind of secret that the content holds, such as "private key" or "GitHub token"; empty if

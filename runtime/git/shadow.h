@@ -25,7 +25,7 @@ struct CommitOptions {
   /// Limit for all untracked files together. If it is exceeded, the largest are left out and
   /// listed.
   std::uint64_t untracked_total_bytes_max = 1ull << 30;
-  /// Directories that are never recorded, such as Flor's home. Absolute paths.
+  /// Absolute paths of directories that are never recorded, such as Flor's home.
   std::vector<std::filesystem::path> without;
   /// Absolute paths of directories that builds write to. Only tracked files in them are recorded. A
   /// directory that has a CMakeCache.txt but no CMakeLists.txt is treated the same, wherever it is.
@@ -134,8 +134,8 @@ class Repository {
   /// number of moved objects.
   std::size_t pack_branch(std::string_view branch, const std::function<bool()>& goes_on);
 
-  /// `id` has at least 4 hexadecimal digits, as in the functions below. Nothing if there is no such
-  /// commit.
+  /// Describes a commit. `id` has at least 4 hexadecimal digits, as in the functions below. Returns
+  /// nothing if there is no such commit.
   std::optional<CommitInfo> commit(std::string_view id) const;
   /// The commits of the branch, newest first, following first parents only, at most `limit`. Empty
   /// if there is no such branch.

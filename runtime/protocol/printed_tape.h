@@ -100,17 +100,19 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 /// The pieces that a program had printed but not written to its journal when it died. Nothing if
 /// the file does not exist or is of another kind.
 std::vector<store::Printed> read_printed_rest(const std::filesystem::path& file);
-/// The path of that file for a run, in the run's directory of journals.
+/// The path of the file that `read_printed_rest` reads for a run, in the run's directory of
+/// journals.
 std::filesystem::path printed_rest_file(const std::filesystem::path& home, std::string_view run);
 /// Sorts the pieces of several tapes by time, and numbers them from `first` on.
 void number_printed(std::vector<store::Printed>& pieces, std::int64_t first);
 
-/// The run's printed text, including what that file has.
+/// The run's printed text, including the pieces from `read_printed_rest`.
 std::vector<store::Printed> all_printed(const store::Catalog& catalog,
                                         const std::filesystem::path& home, const store::Run& run,
                                         std::int64_t first_epoch = -1,
                                         std::int64_t last_epoch = INT64_MAX);
-/// Enters what that file has into the record of a run that no process is recording, and removes it.
+/// Enters the pieces from `read_printed_rest` into the record of a run that no process is
+/// recording, and removes the file.
 void take_up_printed_rest(store::Catalog& catalog, const std::filesystem::path& home,
                           const store::Run& run);
 

@@ -16,7 +16,7 @@ struct FoundValues {
   std::set<std::int64_t> verified;  ///< the verified epochs
 
   void add(const store::ReplayedPart& part);
-  /// Makes all of these values doubtful, and no epoch verified.
+  /// Counts all values as doubtful, and no epoch as verified.
   void doubt();
   std::int64_t count() const;
 };

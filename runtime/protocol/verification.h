@@ -18,10 +18,10 @@ namespace flor::detail {
 /// How long the epochs took in the recording, in seconds.
 struct EpochTimes {
   std::vector<double> seconds;  ///< to execute an epoch
-  /// To execute an epoch, and before it the epochs that lead to it.
+  /// Seconds to execute an epoch, and before it the epochs that lead to it.
   std::vector<double> with_way;
   double startup = 0;            ///< until the first epoch begins
-  /// To start, reach the epoch and execute it.
+  /// Seconds to start, reach the epoch and execute it.
   double of(std::int64_t epoch) const {
     return startup + with_way.at(static_cast<std::size_t>(epoch));
   }

@@ -33,7 +33,7 @@ class Evaluator {
     std::size_t end = 0;  ///< after the name and its template arguments
   };
 
-  // Expressions, in effect_evaluator.cpp.
+  // Evaluation of expressions, in effect_evaluator.cpp.
   Value expression(Range range);
   Value operand(std::size_t& k, std::size_t end);
   Value group(std::size_t& k, std::size_t end);

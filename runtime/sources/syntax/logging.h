@@ -22,14 +22,14 @@ enum class Own {
                  ///< version has and the other lacks
 };
 
-/// For each token of `piece`: true if it belongs to a statement that computes nothing which the
-/// other version of the piece could see. `known` are the identifiers of that version. If
-/// `flor::log("name", value)` stands inside an expression, this is true for all its tokens but
-/// those of the value.
+/// For each token of `piece`, tells whether it belongs to a statement that computes nothing which
+/// the other version of the piece could see. `known` are the identifiers of that version. If
+/// `flor::log("name", value)` stands inside an expression, the result is true for all its tokens
+/// but those of the value.
 std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure& structure,
                                Range piece, const Words& known, Own own = Own::new_names);
 
-/// Whether it is a function of the standard library that only prints.
+/// Whether the function of that name belongs to the standard library and only prints.
 bool is_print(std::string_view function);
 
 /// What the tokens show: `logs "name"` or `prints`; empty if they do neither.

@@ -83,7 +83,8 @@ struct Body {
   bool copies() const;
 };
 
-/// Whether expressions call it without naming it: operators, conversions, begin and end of ranges.
+/// Whether expressions call the function without naming it: operators, conversions, begin and end
+/// of ranges.
 bool is_implicit(const Body& body);
 
 class Model {
@@ -105,19 +106,20 @@ class Model {
   int shared(std::string_view name);
   int resolve_shared(std::string_view name) const { return shared_.at(name); }
   bool is_field(std::string_view name) const { return fields_.contains(name); }
-  /// Whether it only ever names a member of objects, and never a class or namespace.
+  /// Whether the name only ever means a member of objects, and never a class or namespace.
   bool is_part(std::string_view name) const {
     return is_field(name) && !not_only_fields_.contains(name);
   }
   bool is_shared(std::string_view name) const { return shared_.contains(name); }
-  /// Whether it is saved with the object that holds it: registered in a module, or written by
-  /// `save`.
+  /// Whether the member of that name is saved with the object that holds it: registered in a
+  /// module, or written by `save`.
   bool is_kept_by_owner(std::string_view name) const { return kept_by_owner_.contains(name); }
   const std::vector<int>& functions(std::string_view name) const;
   bool is_class(std::string_view name) const { return classes_.contains(name); }
-  /// Whether it derives from a class that neither these sources nor the known libraries have.
+  /// Whether the class `own` derives from a class that neither these sources nor the known
+  /// libraries have.
   bool has_foreign_base(std::string_view own) const { return foreign_bases_.contains(own); }
-  /// Whether it is a class or namespace that these sources define or extend.
+  /// Whether the name is that of a class or namespace that these sources define or extend.
   bool is_scope(std::string_view name) const {
     return classes_.contains(name) || namespaces_.contains(name);
   }
@@ -128,7 +130,8 @@ class Model {
   Type part_of(std::string_view own, std::size_t index, std::size_t count) const;
   /// The type that the tokens spell.
   Type type_of(const Reader& reader, Range tokens) const;
-  /// Whether all of its members are plain values, so that a copy refers to nothing else.
+  /// Whether all members of the class `own` are plain values, so that a copy refers to nothing
+  /// else.
   bool is_plain_class(std::string_view own) const;
   const Inner* macro(std::string_view name) const;
   const Inner* lambda_at(const Source& source, std::size_t at) const;

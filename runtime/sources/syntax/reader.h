@@ -24,7 +24,7 @@ class Reader {
     return at < size() ? tokens()[at].text : std::string_view();
   }
   bool is_directive(std::size_t at) const { return tokens()[at].directive; }
-  /// Whether it is an identifier that is not a keyword, outside of directives.
+  /// Whether the token at `at` is an identifier that is not a keyword, outside of directives.
   bool is_name(std::size_t at) const { return is_word(at) && !is_reserved(text(at)); }
   bool is_literal(std::size_t at) const {
     return at < size() && (tokens()[at].kind == TokenKind::number ||
@@ -32,7 +32,8 @@ class Reader {
                            tokens()[at].kind == TokenKind::character);
   }
   bool is_assignment(std::size_t at) const;
-  /// Whether `>` `>` is a shift. Template arguments must have been stepped over before.
+  /// Whether the tokens `>` `>` at `at` are a shift operator. Template arguments must have been
+  /// stepped over before.
   bool is_right_shift(std::size_t at) const;
   /// Whether an operand ends before `at`, so that a token at `at` is a binary operator.
   bool operand_ends_before(std::size_t at) const;

@@ -32,8 +32,8 @@ class Background {
   /// Returns when all jobs posted before are done.
   void drain();
 
-  /// While it exists, all threads of the background run at normal priority. For a thread that waits
-  /// for them.
+  /// While a Hurry exists, all background threads run at normal priority. To be used by a thread
+  /// that waits for them.
   class Hurry {
    public:
     explicit Hurry(Background& background) : hurry_(*background.priority_) {}

@@ -20,7 +20,8 @@ namespace flor::detail {
 
 /// Texts that name variables and places; empty if there are none.
 struct CarriedVariables {
-  /// Variables that are right again after visiting the iterations and loading their nested loops.
+  /// Variables that have their right values again after a replay has visited the iterations and
+  /// loaded their nested loops.
   std::string visited;
   std::string lost;     ///< variables that depend on the steps of nested loops
 };

@@ -66,8 +66,8 @@ class StorageHealth {
   bool may_try(Part part) const;
   bool lasts() const;
   bool lasts(Part part) const;
-  /// Notes a failure. True if an outage begins that should be reported; one that recurs within a
-  /// minute was reported already.
+  /// Notes a failure. Returns true if an outage begins that should be reported. An outage that
+  /// recurs within a minute was reported already.
   bool failed(Part part, std::string_view why);
   /// Notes a success. If it ends a reported outage, returns how many seconds that lasted.
   std::optional<double> succeeded(Part part);

@@ -46,8 +46,8 @@ void write_tensor(const StateWriter& writer, std::string_view name, const at::Te
 /// stays the same object. See Place::firmness.
 enum class Held : int { anew = -1, by_handle = 0, as_trained = 1, as_leaf = 2 };
 
-/// Tells where a dense tensor lies in memory, so that after a restore it shares memory exactly if
-/// it did.
+/// Tells where a dense tensor lies in memory, so that a restored tensor shares memory exactly if
+/// the recorded one did.
 void place_tensor(const StateWriter& writer, std::string_view name, const at::Tensor& tensor,
                   Held held);
 

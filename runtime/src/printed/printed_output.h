@@ -20,8 +20,8 @@ namespace flor::detail {
 class PrintedOutput {
  public:
   struct Options {
-    /// How many bytes of a stream are kept. If there are more, the first and the last half of so
-    /// many.
+    /// How many bytes of a stream are kept. If more is printed, half of them are the first bytes
+    /// and half the last.
     std::uint64_t limit = 0;
     std::filesystem::path rest;  ///< path for what no journal has, see Passing
     std::int64_t first_number = 0;

@@ -34,7 +34,7 @@ class CheckpointTaker {
     CheckpointStore& checkpoints;
     GroupMember& group;
     Ledger& ledger;
-    /// Counts as Flor's in the present iteration.
+    /// Adds to the time that Flor's own work has taken in the present iteration.
     std::function<void(double seconds)> add_flor_time;
   };
   explicit CheckpointTaker(Parts parts) : parts_(std::move(parts)) {}
@@ -49,8 +49,8 @@ class CheckpointTaker {
 
   /// Tells that a stretch of the program begins, see Overlap.
   void begin_stretch(std::string_view main_loop, std::string_view nested, Edge edge);
-  void fence() noexcept;   ///< any thread
-  void settle() noexcept;  ///< any thread
+  void fence() noexcept;   ///< see Overlap; any thread may call it
+  void settle() noexcept;  ///< see Overlap; any thread may call it
 
   /// The size of the state in bytes. Cheap enough to call before each iteration that will be
   /// stored.
@@ -62,7 +62,7 @@ class CheckpointTaker {
   /// How the writer was sped up, and how often.
   const Escalation& escalation() const { return escalation_; }
 
-  const Unwritten& unwritten() const { return unwritten_; }  ///< any thread
+  const Unwritten& unwritten() const { return unwritten_; }  ///< any thread may call it
   /// Processor time of all of Flor's background threads so far, in seconds. Any thread may call it.
   double background_cpu() const { return parts_.priority->cpu_seconds() + overlap_.cpu_seconds(); }
 

@@ -43,7 +43,7 @@ class LoopRecorder {
   }
   Schedule& schedule() { return schedule_; }
   CheckpointTaker& taker() { return taker_; }
-  /// May be used by any thread, except functions noted otherwise.
+  /// The training thread reports progress to it; any thread may call `running`.
   LongEpochs& news() { return news_; }
   std::int64_t main_loops() const { return main_loops_; }  ///< how many have begun
   std::int64_t epochs() const { return epochs_; }  ///< complete iterations of all main loops
@@ -51,12 +51,12 @@ class LoopRecorder {
   // Main loops.
   /// Called when a main loop begins; numbers it.
   void begin_main(Frame& main);
-  /// Called in a resumed run: so many iterations of the main loop are complete in the record, and
-  /// the loop begins after them. `stored`: the boundary there is stored.
+  /// Called in a resumed run: the loop begins after its first `iterations` iterations, which are
+  /// complete in the record. `stored`: the boundary there is stored.
   void pass_by(std::int64_t iterations, bool stored);
   /// Called before the first iteration of the main loop that is to be recorded.
   void open_main(const Frame& main);
-  /// `recorded`: the record does not have this iteration as complete.
+  /// `recorded`: the iteration is to be recorded, since the record does not have it as complete.
   void begin_iteration(bool recorded);
   /// `last`: the process ends after this iteration, so its boundary is stored.
   void end_iteration(Frame& main, bool last);

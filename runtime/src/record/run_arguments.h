@@ -25,7 +25,8 @@ class RunArguments {
   /// to `flags` where those have none.
   std::vector<ChangedArgument> take(const store::Catalog& catalog, const store::Run& run,
                                     Flags& flags);
-  /// The recorded value, else the given one. Nothing: the program's own value is to be used.
+  /// Returns the recorded value, or else the given one. Returns nothing if the program's own value
+  /// is to be used.
   std::optional<std::string> text(std::string_view name, Fallback fallback, const Flags& flags);
   /// A line for each of --kwargs that the program did not ask for. `when` is, for example, "never
   /// asked for".

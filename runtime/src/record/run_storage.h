@@ -97,7 +97,7 @@ class RunStorage {
   CheckpointStore checkpoints_;
   std::unique_ptr<PrintedOutput> printed_;
   bool says_in_journal_ = false;
-  // False: could not be updated when the program last asked for a checkpoint.
+  // False if the catalog's index could not be updated when the program last asked for a checkpoint.
   bool index_follows_ = true;
   bool end_is_written_ = false;
 };

@@ -32,10 +32,10 @@ class SavedCheckpoints {
 
   /// Notes that the checkpoint of this name is stored. It is not entered into the catalog yet.
   void stored(const std::string& name) { stored_.insert(name); }
-  /// Enters a saved checkpoint into the catalog. False: it could not be stored, as the user was
-  /// told.
+  /// Enters a saved checkpoint into the catalog. Returns false if it could not be stored, of which
+  /// the user was told.
   bool enter(const store::SavedCheckpoint& saved, store::Catalog& catalog, std::int64_t run);
-  /// Enters scores that came later. False: there is no such checkpoint.
+  /// Enters scores that came later. Returns false if there is no such checkpoint.
   bool score(std::string_view name, const std::map<std::string, double>& scores,
              store::Catalog& catalog, std::int64_t run) const;
   void set_strategy(const store::CheckpointStrategy& strategy) { strategy_ = strategy; }

@@ -25,10 +25,11 @@ class WalkHost {
   virtual ~WalkHost() = default;
 
   /// Brings the program into the state before an iteration of the loop; the total number of
-  /// iterations stands for the state at the loop's end. False: that state is not stored. Throws
-  /// Error if it does not fit the program's present objects, and Damaged if the store is damaged.
+  /// iterations stands for the state at the loop's end. Returns false if that state is not stored.
+  /// Throws Error if it does not fit the program's present objects, and Damaged if the store is
+  /// damaged.
   virtual bool restore_boundary(const store::MainLoop& loop, std::int64_t iteration) = 0;
-  /// The next epochs for a program at this position. Empty: there are none, or none yet.
+  /// Returns the next epochs for a program at this position; empty if there are none, or none yet.
   virtual Epochs next_piece(const Position& position) = 0;
   /// Whether the stored state alone answers for this iteration, so that it need not be executed.
   virtual bool is_answered_from_store(const store::MainLoop& loop,
@@ -40,7 +41,7 @@ class WalkHost {
 /// What a walk needs of the record. All that it refers to must outlive the walk.
 struct WalkedRecord {
   const std::vector<store::MainLoop>& loops;
-  /// By main loop: the iterations before which the state is stored. The total number of iterations
+  /// The iterations before which the state is stored, by main loop. The total number of iterations
   /// is among them if the state at the loop's end is stored.
   const std::map<std::int64_t, std::set<std::int64_t>>& boundaries;
   std::int64_t epochs = 0;

@@ -60,8 +60,9 @@ CheckPlan plan_check(const store::Store& store, const store::Run& run,
                      const store::ResumePoint& point, std::optional<double> budget,
                      Copied copied = Copied::left_out);
 
-/// `keep` belongs to the background thread, everything else to the session's. After the call of
-/// `conclude` the two threads do not use it at the same time.
+/// Compares what the program computes again with the record. `keep` belongs to the background
+/// thread, everything else to the session's. After the call of `conclude` the two threads do not
+/// use the object at the same time.
 class ResumeCheck {
  public:
   /// An iteration that ended by an exception has the same epoch number as the first iteration of

@@ -48,10 +48,10 @@ class Resumption {
     return checks_all_of(main) || (checks(main) && checks_stretch());
   }
   ResumeCheck& check() { return *check_; }
-  /// Called after a step of a nested loop that is executed for the check. True: the check is over,
-  /// and the run continues in this loop.
+  /// Called after a step of a nested loop that is executed for the check. Returns true if the check
+  /// is over, and the run continues in this loop.
   bool leave_checked(const Frame& main, Frame& nested);
-  /// Called after a nested loop that is executed for the check. True: the check is over.
+  /// Called after a nested loop that is executed for the check. Returns true if the check is over.
   bool end_checked(const Frame& main, const Frame& nested, LoopEnd how);
   /// Called when a nested loop begins. Returns nothing if the loop is to be executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& frame);

@@ -41,7 +41,8 @@ struct Choice {
 ///   the computing time so far. Its background work counts in full, since the program may end and
 ///   wait for it.
 /// - *gain*: M/C < n/(k+1) * min(1/(1+c), epsilon), for n iterations and k stored ones so far. That
-///   is, storing costs less than replays save.
+///   is, storing costs less than replays save. See materialization() for M, computation() for C and
+///   restore_factor() for c.
 /// - *spread*: what the budget permits for the rest of the loop (or, if its length is unknown, for
 ///   as long again) is spread evenly over it. Otherwise savings from cheap times would all be spent
 ///   in one place. Gaps of equal computing time make the expected re-execution shortest.

@@ -27,8 +27,8 @@ class SecretArguments {
   SecretArguments(const store::Catalog& catalog, const store::Run& run,
                   std::map<std::string, std::string> given);
 
-  /// The value of an argument that is masked in the record. Nothing: the program's own value is
-  /// used. Throws UsageError if the value has to be given.
+  /// Returns the value of an argument that is masked in the record. Returns nothing if the
+  /// program's own value is used. Throws UsageError if the value has to be given.
   std::optional<std::string> value(std::string_view name, Fallback fallback) const;
   /// Whether the recording was given a masked value for the name, even if it ended before using it.
   bool was_given(std::string_view name) const { return asked_for_.contains(std::string(name)); }

@@ -74,8 +74,8 @@ class Overlap {
   struct Waiting {
     TakenSnapshot taken;
     Then then;
-    /// Added since the last edge. It is judged only later, so that the detection of early writes
-    /// does not depend on how fast copying is.
+    /// The snapshot was added since the last edge. It is judged only later, so that the detection
+    /// of early writes does not depend on how fast copying is.
     bool fresh = true;
   };
   struct Stretch {

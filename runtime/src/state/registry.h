@@ -18,7 +18,8 @@ namespace flor::detail {
 /// begin with "with:". Registered names contain neither these nor '/'.
 inline constexpr std::string_view kSlotsItem = "@slots";
 inline constexpr std::string_view kThreadsItem = "@threads";
-/// Only in checkpoints inside a nested loop: how long the loop had taken so far.
+/// The item that says how long a nested loop had taken so far. Only checkpoints inside a nested
+/// loop have it.
 inline constexpr std::string_view kElapsedItem = "@elapsed";
 inline constexpr std::string_view kAttachedPrefix = "with:";
 
@@ -32,7 +33,7 @@ class SlotNames {
 
  private:
   std::unordered_set<std::string> taken_;
-  /// By kind: all names with numbers below this are taken.
+  /// For each kind, a number: all names of the kind with lower numbers are taken.
   std::unordered_map<std::string, std::size_t> below_;
 };
 
@@ -45,7 +46,7 @@ class Registry {
 
   /// The names of the registered objects, in the order of registration.
   std::vector<std::string> names() const;
-  /// The same names, one per line.
+  /// The names of the registered objects, one per line, in the order of registration.
   const std::string& list() const;
 
   /// Saves the whole present state: the list of names, the number of threads, the adapter's

@@ -32,7 +32,7 @@ struct SharedPiece {
   std::string name;
   std::size_t block = 0, object = 0;
   Place place;  ///< its `offset` counts from the block's first piece
-  /// The object that it is a view of, if that is a piece, too.
+  /// The piece that this one is a view of, if it is part of the state.
   std::optional<std::size_t> base = {};
 
   bool operator==(const SharedPiece& other) const;
@@ -42,7 +42,7 @@ struct SharedPiece {
 /// keep their memory when they have to be separated from others.
 std::vector<SharedPiece> find_sharing(const std::vector<PlacedPiece>& pieces);
 
-/// One line per piece.
+/// The pieces as text, one line for each.
 std::string to_text(const std::vector<SharedPiece>& pieces);
 std::vector<SharedPiece> parse_sharing(const std::string& text);
 

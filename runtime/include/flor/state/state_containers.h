@@ -426,7 +426,7 @@ void set_keys(T& value, auto& recorded, const std::string& name) {
 /// others this yields the recorded order if the number of buckets is the same.
 template <Hashed T>
 void set_keys(T& value, auto& recorded, const std::string& name, std::uint64_t buckets) {
-  // Not a vector, which has no references to bool.
+  // A deque, since std::vector<bool> has no references to its elements.
   std::deque<typename T::key_type> keys(recorded.size());
   for (auto& key : keys) recorded.next_key(key);
   if (value.size() == keys.size() && value.bucket_count() == buckets &&
