@@ -121,7 +121,7 @@ void Slicer::add_callers(int body) {
 }
 
 void Slicer::add_variable(int variable, Extent extent, bool up) {
-  // Follows into the called function, not out of it.
+  // The result of a function is followed into the function, not out to its callers.
   if (q_.model_.variable(variable).is_result) up = false;
   const auto [found, inserted] = known_.try_emplace({variable, extent}, up);
   if (!inserted && (found->second || !up)) return;

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 6> kLoaders = {
 
 constexpr int kObjectsDeepMax = 6;  // objects that contain objects, so deep
 
-/// Whether a copy of such a value refers to nothing else.
+/// Whether a copy of a value of this type refers to no other object.
 bool is_plain(const Type& type) {
   return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
                              type.kind == Kind::container);
@@ -435,7 +435,7 @@ void Evaluator::use(std::string_view own, int depth) {
     const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
     if (!body.piece->owner.empty() && body.piece->owner != own) continue;
     const Summary& summary = summary_of(id);
-    // Calls of the others are visible in the source.
+    // Writes count only for const operators: calls of other operators are visible in the source.
     const bool constant = body.reader->is(body.head.end - 1, "const");
     for (const auto& [variable, extent] : summary.shared_reads) {
       const bool kept = model_.is_kept_by_owner(model_.variable(variable).name);

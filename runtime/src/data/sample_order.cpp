@@ -108,7 +108,7 @@ std::shared_ptr<const Index[]> torch_order(std::uint64_t samples, std::uint64_t 
     if (first >= draws) return;
     generator.next(bits);
     for (std::uint64_t k = 0; k < std::min(kBlock, draws - first); ++k) {
-      // Fits into an Index, whose division is faster.
+      // The number of samples left fits into an Index, whose division is faster.
       const std::uint64_t left = samples - first - k;
       to[k] = static_cast<Index>(first + k + bits[k] % static_cast<Index>(left));
     }

@@ -170,7 +170,7 @@ void RunStorage::end(bool failed, const std::string& message,
     });
     end_is_written_ = true;
     if (!failed) {
-      // The latest checkpoint now ranks like the others.
+      // The latest checkpoint of a finished run ranks like the others.
       checkpoints_.delete_others(/*at_end=*/true);
     }
     report();

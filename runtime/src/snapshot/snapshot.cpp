@@ -11,8 +11,8 @@ namespace flor::detail {
 
 namespace {
 
-/// Up to this size, consecutive items are stored together if there are at least so many of them.
-/// Stored one by one they would cost more than their content.
+/// Consecutive items of at most kSmallBytes bytes each are stored together if there are at least
+/// kWorthASlab of them. Stored one by one they would cost more than their content.
 constexpr std::size_t kSmallBytes = 1024, kWorthASlab = 32;
 
 /// Whether the item is stored together with others. Items that Flor adds for the whole process are

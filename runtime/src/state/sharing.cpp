@@ -354,7 +354,7 @@ class Planner {
   std::map<const void*, const SharedPiece*> leaves_;    // by object; null: not recorded
   // Present object, recorded block.
   std::set<std::pair<const void*, std::size_t>> blocks_by_object_;
-  // Recorded objects; a view of a view counts for that one's base.
+  // The recorded objects that have views. A view of a view counts as one of the first object.
   std::set<std::size_t> has_views_;
   std::map<const void*, std::size_t> recorded_object_;
   std::map<std::size_t, const void*> present_object_;
