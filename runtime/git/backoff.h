@@ -1,4 +1,4 @@
-// Waiting for a lock that others hold for moments only.
+// Repeated attempts at a lock that other processes hold only briefly.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,8 @@ class Backoff {
   explicit Backoff(std::chrono::milliseconds limit)
       : deadline_(std::chrono::steady_clock::now() + limit) {}
 
-  /// Sleeps a little, longer each time and never as long as the others; false once time is up.
+  /// Sleeps for a random time, longer with each call, so that processes that wait do not try
+  /// together. Returns false once the deadline has passed.
   bool wait() {
     if (std::chrono::steady_clock::now() >= deadline_) return false;
     std::uniform_int_distribution<int> share(500, 1500);

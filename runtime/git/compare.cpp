@@ -92,7 +92,8 @@ std::vector<ComparedFile> Repository::compare_work_tree(
   const StatCache cache = StatCache::load(impl_->git_directory / "flor" / "index");
   CommitOptions options;
   options.without = without;
-  // Ids that are known are compared, not read: it does not matter whether they are reachable.
+  // Only ids are compared, and no objects are read, so it does not matter whether the cached ids
+  // are reachable.
   const Walked walked =
       walk_work_tree({repository, impl_->root, index, cache, true, odb.get(), options});
   std::vector<ComparedFile> files;
@@ -117,7 +118,7 @@ std::vector<ComparedFile> Repository::compare_work_tree(
     }
     if (file.same || file.before || file.now) files.push_back(std::move(file));
   }
-  // Files that a sparse checkout leaves out are not gone.
+  // Files that a sparse checkout leaves out of the work tree do not count as deleted.
   for (std::size_t i = 0; i < index.entries.size(); ++i) {
     if (!walked.seen[i] && index.entries[i].skip_worktree) recorded.erase(index.entries[i].path);
   }

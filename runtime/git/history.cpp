@@ -1,4 +1,4 @@
-// Repository: the contents of recorded commits, and their differences.
+// Repository: reads recorded commits: their contents, and the differences between them.
 #include "git/repository.h"
 
 #include <flor/store/error.h>
@@ -73,7 +73,7 @@ DiffHandle diff_trees(git_repository* repository, std::string_view from, std::st
   return diff;
 }
 
-/// Lines of a blob; 0 if it is none, or binary.
+/// The number of lines of a blob; 0 if the object is no blob, or is binary.
 int lines_of(git_repository* repository, const git_diff_file& file) {
   git_blob* raw = nullptr;
   if (git_blob_lookup(&raw, repository, &file.id) != 0) return 0;
@@ -92,7 +92,7 @@ FileChange describe(git_repository* repository, git_diff* diff, std::size_t at) 
   const bool deleted = delta->status == GIT_DELTA_DELETED;
   change.path = deleted ? delta->old_file.path : delta->new_file.path;
   change.old_path = delta->status == GIT_DELTA_RENAMED ? delta->old_file.path : change.path;
-  if (delta->status == GIT_DELTA_TYPECHANGE) {  // nothing of the one is in the other
+  if (delta->status == GIT_DELTA_TYPECHANGE) {  // file and link, say: they have no lines in common
     change.added = lines_of(repository, delta->new_file);
     change.removed = lines_of(repository, delta->old_file);
     return change;

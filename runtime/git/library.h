@@ -1,5 +1,5 @@
-// libgit2 as this folder sees it: initialised on first use, handles that free themselves, and error
-// codes turned into flor::Error.
+// Wrappers around libgit2 for this folder: initialization on first use, handles that free what they
+// hold, and error codes turned into flor::Error.
 #pragma once
 
 #include "base/text.h"
@@ -13,8 +13,8 @@
 
 namespace flor::git {
 
-/// Keeps libgit2 initialised; counted by libgit2 itself, so a host program that uses it too is not
-/// disturbed.
+/// Keeps libgit2 initialized while it exists. libgit2 counts its users, so a host program that uses
+/// it too is not disturbed.
 class Library {
  public:
   Library() { git_libgit2_init(); }
@@ -68,11 +68,11 @@ class Buffer {
 /// The last error of libgit2 on this thread, in one line.
 std::string last_error();
 
-/// Throws flor::Error "<doing>: <error of libgit2>" for a negative code.
+/// Throws flor::Error with "<doing>: <error of libgit2>" if `code` is negative.
 void check(int code, std::string_view doing);
 
-/// As git_repository_open_ext, but returns GIT_EOWNER whenever the owner prevents it: without any
-/// safe.directory in the configuration libgit2 says "not found" then.
+/// Like git_repository_open_ext, but returns GIT_EOWNER whenever the owner of the directory is the
+/// obstacle. libgit2 itself returns "not found" if the configuration has no safe.directory at all.
 int open_repository(git_repository** out, const char* directory, unsigned flags);
 
 std::string to_hex(const git_oid& id);

@@ -1,10 +1,10 @@
-// Which libgit2 there is.
+// Tells the version of the loaded libgit2.
 #pragma once
 
 #include <string>
 
 namespace flor::git {
 
-std::string library_version();  ///< "1.5.1", as it is loaded now
+std::string library_version();  ///< of the loaded library, e.g. "1.5.1"
 
 }  // namespace flor::git

@@ -1,6 +1,7 @@
-// Repository::pack_branch: puts the loose objects of a branch into one pack, as `git gc --auto`
-// does for all branches. Every object is in the pack, on the disk and read back, before its file is
-// removed, so processes that read the repository find it in one place or the other.
+// Repository::pack_branch: puts the loose objects of one branch into a pack, as `git gc --auto`
+// does for all branches. Before the file of a loose object is removed, the pack is on the disk and
+// the object has been read back from it. So a process that reads the repository always finds the
+// object in one place or the other.
 #include "file/filesystem.h"
 #include "file/lock_file.h"
 #include "git/repository.h"
@@ -29,8 +30,8 @@ struct IdLess {
   bool operator()(const git_oid& a, const git_oid& b) const { return a < b; }
 };
 
-/// The loose objects that a branch needs: its commits down to those that are packed, and their trees
-/// likewise.
+/// The loose objects of a branch: its commits down to the first that are packed already, and their
+/// trees, also down to those that are packed.
 class LooseObjects {
  public:
   LooseObjects(git_repository* repository, fs::path objects)
@@ -38,7 +39,7 @@ class LooseObjects {
 
   struct Object {
     git_oid id;
-    std::string name;  ///< equal for similar objects, so that they are stored as differences
+    std::string name;  ///< path as a hint: objects with equal names are packed as differences
   };
 
   /// False if `goes_on` returned false.
@@ -69,8 +70,8 @@ class LooseObjects {
  private:
   bool take(const git_oid& id, const std::string& name) {
     if (!seen_.insert(id).second) return false;
-    // Large objects stay loose: packing one takes its size in memory, more than once.
-    constexpr std::uintmax_t kLarge = 1 << 20;  // compressed
+    // Large objects stay loose, since packing one takes several times its size in memory.
+    constexpr std::uintmax_t kLarge = 1 << 20;  // bytes, compressed
     std::error_code error;
     const auto bytes = fs::file_size(file_of(id), error);
     if (error || bytes > kLarge) return false;
@@ -106,7 +107,7 @@ class LooseObjects {
   std::vector<Object> all_;
 };
 
-/// For libgit2, which may not see an exception.
+/// Passes `goes_on` to libgit2 as a C callback.
 struct Asked {
   const std::function<bool()>& goes_on;
   static int building(int, std::uint32_t, std::uint32_t, void* self) {
@@ -117,7 +118,7 @@ struct Asked {
   }
 };
 
-/// Reads objects from the pack alone.
+/// Reads objects from the new pack only.
 class WrittenPack {
  public:
   explicit WrittenPack(const fs::path& index) {
@@ -128,7 +129,7 @@ class WrittenPack {
     odb_.reset(raw);
     check(git_odb_add_backend(raw, backend, 1), "cannot read the pack just written");
   }
-  /// Reads the object, and compares it with its name.
+  /// Reads the object, and checks that its content has that id.
   bool has(const git_oid& id) const {
     git_odb_object* raw = nullptr;
     if (git_odb_read(&raw, odb_.get(), &id) != 0) return false;
@@ -143,7 +144,7 @@ class WrittenPack {
   OdbHandle odb_;
 };
 
-/// The number of loose objects that git considers too many; 0: never.
+/// How many loose objects git considers too many; 0 means any number is fine.
 std::int64_t too_many(git_repository* repository) {
   constexpr std::int64_t kOfGit = 6700;
   git_config* raw = nullptr;
@@ -154,7 +155,7 @@ std::int64_t too_many(git_repository* repository) {
                                                            : kOfGit;
 }
 
-/// Estimated as git does it, from one of 256 directories.
+/// Estimates the number of loose objects as git does, from one of the 256 directories.
 bool has_too_many(const fs::path& objects, std::int64_t limit) {
   std::error_code error;
   std::int64_t files = 0;
@@ -185,7 +186,7 @@ std::size_t Repository::pack_branch(std::string_view branch,
 
   LooseObjects loose(repository, objects);
   if (!loose.collect(*tip, goes_on)) return 0;
-  // If most belong to other branches, packing is left to `git gc`.
+  // If most loose objects belong to other branches, packing is left to `git gc`.
   if (static_cast<std::int64_t>(loose.all().size()) * 2 < limit) return 0;
 
   git_packbuilder* raw = nullptr;

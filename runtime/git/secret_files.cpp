@@ -13,7 +13,7 @@
 namespace flor::git {
 namespace {
 
-/// Names in small letters, without directories.
+/// Patterns for names of files that hold secrets, in lower case and without directories.
 constexpr std::array kSecretNames = std::to_array<std::string_view>({
     // Environments and settings of a shell.
     ".env", ".env.*", ".env-*", ".env_*", ".env~", "*.env", "*.env.local", ".envrc", "dotenv",
@@ -51,7 +51,8 @@ constexpr std::array kSecretNames = std::to_array<std::string_view>({
     "publishsettings", "*.publishsettings", "*.azureauth", "msal_token_cache*",
     "jupyter_cookie_secret", "notebook_cookie_secret", "jupyterhub_cookie_secret",
     "jupyter_server_cookie_secret", "cookies.txt", "cookies.sqlite", ".cookies", "cookie.txt",
-    // Tokens and passwords by their own names. Vocabularies are called tokens.txt.
+    // Tokens and passwords that are named so. Not tokens.txt, which is a usual name for a
+    // vocabulary.
     "token", ".token", "token.txt", "token.json", "token.pickle", "token.yaml", "token.yml",
     "*[._-]token", "*[._-]token.txt", "access_tokens.json", "auth.json", "auth.token", ".tokens",
     "bearer.txt", "jwt.txt", "password", "passwords", ".password", ".passwords", "password.*",
@@ -82,7 +83,7 @@ constexpr std::array kSecretNames = std::to_array<std::string_view>({
     "env.sh", "env.bash", "env.zsh", "export_keys.sh", "set_env.sh",
 });
 
-/// Directories whose files are secrets, unless they are made to be published.
+/// Directories whose files are secret, except those that are made to be published (kHarmless).
 constexpr std::array kSecretPlaces = std::to_array<std::string_view>({
     ".ssh/**", ".aws/**", ".azure/*.json", ".azure/*.bin", ".azure/config", ".gnupg/**",
     ".kube/**", ".docker/*.json", ".config/gcloud/**", ".config/gh/hosts.yml", ".config/hub",
@@ -104,12 +105,12 @@ constexpr std::array kSecretPlaces = std::to_array<std::string_view>({
     ".helm/repository/repositories.yaml",
 });
 
-/// Files of these kinds show the form of a secret, or are made to be published.
+/// Files that only show the form of a secret, or are made to be published.
 constexpr std::array kHarmless = std::to_array<std::string_view>(
     {"*.example", "*.sample", "*.template", "*.dist", "*.tmpl", "*.pub", "*.example.*",
      "*.sample.*", "*.template.*", "known_hosts*", "*.pyc", "*.crt", "*.csr", "*.cer"});
 
-/// Code, which programs are built from, and texts about it.
+/// Code from which programs are built, and texts about it.
 constexpr std::array kSources = std::to_array<std::string_view>(
     {".c",    ".cc",   ".cpp", ".cxx",  ".h",     ".hh",  ".hpp", ".hxx",   ".inl", ".ipp",
      ".cu",   ".cuh",  ".m",   ".mm",   ".py",    ".pyi", ".pyx", ".ipynb", ".js",  ".mjs",
@@ -132,7 +133,7 @@ std::string in_small_letters(std::string_view text) {
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Many patterns at once; most of them are names or endings.
+/// Matches many patterns at once, fast for the usual ones: plain names and endings.
 class GlobSet {
  public:
   explicit GlobSet(std::span<const std::string_view> patterns, std::string_view before = "") {
@@ -177,7 +178,7 @@ bool is_compiled(std::string_view path) {
   return std::ranges::any_of(kEndings, [&](auto ending) { return path.ends_with(ending); });
 }
 
-/// Whether it has code, and not only prose.
+/// Whether the content has code, and not only prose.
 bool has_code(std::string_view content) {
   constexpr std::array kWords = std::to_array<std::string_view>(
       {"#include", "#pragma", "#!/", "def ", "class ", "struct ", "namespace", "function",
@@ -185,7 +186,8 @@ bool has_code(std::string_view content) {
   return std::ranges::any_of(kWords, [&](auto word) { return has(content, word); });
 }
 
-/// True if the masked part of a line is a text of its own, not the name of a variable or a type.
+/// Whether the part of a line that would be masked is a literal text, not the name of a variable or
+/// type.
 bool is_literal(std::string_view line, bool shell) {
   const std::string masked = store::masked(line);
   if (masked == line) return false;
@@ -196,7 +198,7 @@ bool is_literal(std::string_view line, bool shell) {
   return (quoted || shell) && std::string_view("$`<{%").find(line[at]) == std::string_view::npos;
 }
 
-/// Whether a name that stands for a secret has a text as its value.
+/// Whether some line assigns a literal text to a name that stands for a secret.
 bool says_a_secret(std::string_view path, std::string_view content) {
   const bool shell = path.ends_with("sh");
   while (!content.empty()) {
@@ -207,7 +209,8 @@ bool says_a_secret(std::string_view path, std::string_view content) {
   return false;
 }
 
-/// Kind of a file in which a program keeps its logins; empty if it is none.
+/// The kind of a binary file in which programs keep logins, such as a key store; empty if it is
+/// none.
 std::string_view secret_store_in(std::string_view content) {
   constexpr std::size_t kSmall = 256 << 10;
   constexpr std::array kMagics = std::to_array<std::string_view>(
@@ -235,13 +238,14 @@ SecretName secret_name(std::string_view path) {
   const std::string lower = in_small_letters(path);
   const std::string_view name = name_of(lower);
   if (harmless.matches(name)) return SecretName::none;
-  const bool hidden = lower.starts_with('.') || has(lower, "/.");  // as all places are
+  // All patterns in kSecretPlaces begin with a dot.
+  const bool hidden = lower.starts_with('.') || has(lower, "/.");
   if (!names.matches(name) && !(hidden && places.matches(lower))) return SecretName::none;
   return is_source_of_a_program(lower) ? SecretName::in_sources : SecretName::secret;
 }
 
 std::string_view secret_in(std::string_view path, std::string_view content) {
-  constexpr std::size_t kData = 256 << 10;  // larger files hold training data
+  constexpr std::size_t kData = 256 << 10;  // larger files are training data
   const bool source = is_source_of_a_program(path);
   if (const auto found = store::find_secret(content, source || content.size() > kData)) {
     return found->kind;

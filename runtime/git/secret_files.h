@@ -1,23 +1,26 @@
-// Files that hold passwords and keys, known by their names and by their contents: recordings leave
-// out those that git does not track.
+// Recognizes files that hold passwords and keys, by name and by content. Recordings leave out such
+// files unless git tracks them.
 #pragma once
 
 #include <string_view>
 
 namespace flor::git {
 
-/// Verdict on a file by its name.
+/// What the name of a file says about secrets in it.
 enum class SecretName {
   none,
-  secret,      ///< it holds a secret, whatever its content
-  in_sources,  ///< it does unless it is ordinary code, which a program cannot be built without
+  secret,      ///< taken for secret, whatever its content
+  /// Taken for secret unless it is ordinary code, which the program could not be built without.
+  in_sources,
 };
 
-/// `path` is relative to the work tree: ".env", "deploy/.aws/config".
+/// Judges a file by its name. `path` is relative to the work tree, such as ".env" or
+/// "deploy/.aws/config".
 SecretName secret_name(std::string_view path);
 
-/// The kind of the secret that a file holds ("private key", "GitHub token"); empty if none is
-/// found. In sources and documents only keys that look real count: they show the forms of keys.
+/// The kind of secret that the content holds, such as "private key" or "GitHub token"; empty if
+/// none is found. Sources and documents often show the form of keys, so in them only keys that look
+/// real count.
 std::string_view secret_in(std::string_view path, std::string_view content);
 
 }  // namespace flor::git

@@ -1,4 +1,4 @@
-// Repository::secrets: files that earlier recordings committed and that would be left out now.
+// Repository::secrets: finds files that earlier recordings committed, and that are left out today.
 #include "git/repository.h"
 #include "git/secret_files.h"
 
@@ -10,13 +10,14 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kTrailer = "\nFlor-Run: ";
-/// The history of the user's branches lies below the first recording.
+/// The search ends after this many consecutive commits without a recording: what is left is the
+/// user's own history.
 constexpr std::size_t kOthersMax = 1000;
 constexpr git_object_size_t kLargest = 32 << 20;
 
 struct Recording {
   CommitHandle commit;
-  std::optional<git_oid> head;  ///< that the user stood on
+  std::optional<git_oid> head;  ///< the commit that the user had checked out
 };
 
 std::string_view message_of(const CommitHandle& commit) {
@@ -47,8 +48,8 @@ class Search {
   }
 
  private:
-  /// Files that the user has added to git's index, committed or not yet; null where the user stands on
-  /// the branch of the recordings, whose files are all in it.
+  /// The user's index, with the files that the user has added to git, committed or not. Null if
+  /// HEAD is on the recordings' branch, since its index then has all recorded files.
   static IndexHandle index_of(git_repository* repository) {
     git_reference* raw = nullptr;
     if (git_repository_head(&raw, repository) == 0) {
@@ -60,7 +61,7 @@ class Search {
     return IndexHandle(index);
   }
 
-  /// Newest first.
+  /// The recordings among the ancestors of `at`, newest first.
   std::vector<Recording> recordings(std::optional<git_oid> at) {
     std::vector<Recording> all;
     std::size_t others = 0;

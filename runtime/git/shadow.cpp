@@ -72,7 +72,7 @@ int open_with_extensions(git_repository** out, const fs::path& directory) {
                           top.string(), last_error()));
 }
 
-/// Settings of this work tree alone, which libgit2 does not read by itself.
+/// Adds the settings that apply only to this work tree, which libgit2 does not read itself.
 void add_worktree_config(git_repository* repository, const fs::path& git_directory) {
   const fs::path file = git_directory / "config.worktree";
   std::error_code ignored;
@@ -148,8 +148,8 @@ CommitHandle find_commit(git_repository* repository, const git_oid& id) {
 }
 
 bool reaches(git_repository* repository, const git_oid& tip, const git_oid& ancestor) {
-  // The commit is nearly always among the latest ones, and looking there first also works where the
-  // history ends early.
+  // The commit is nearly always among the latest ones. Looking there first also works where the
+  // history ends early, as in a shallow clone.
   constexpr std::size_t kNear = 512;
   std::deque<git_oid> open_ids{tip};
   const auto less = [](const git_oid& a, const git_oid& b) { return a < b; };

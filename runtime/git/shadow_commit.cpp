@@ -1,4 +1,5 @@
-// Repository::commit_work_tree: snapshot, commit object, and the branch moved by compare-and-swap.
+// Repository::commit_work_tree: takes a snapshot, makes a commit, and moves the branch by
+// compare-and-swap.
 #include "git/backoff.h"
 #include "git/repository.h"
 #include "git/tree/stat_cache.h"
@@ -39,7 +40,7 @@ bool same(const MaybeId& a, const MaybeId& b) {
   return a.has_value() == b.has_value() && (!a || *a == *b);
 }
 
-/// Moves the branch to commits of one tree, even while other processes move it.
+/// Commits a tree to the branch, even if other processes move the branch at the same time.
 class BranchMover {
  public:
   BranchMover(git_repository* repository, const CommitOptions& options, const git_oid& tree_id,
@@ -58,7 +59,7 @@ class BranchMover {
 
   const std::string& reference() const { return reference_; }
 
-  /// A commit that is an ancestor of the new commit, or of the cached one; zero if none.
+  /// A commit that is an ancestor of the new commit, or of the cached one; zero if none is known.
   const git_oid& known_head() const { return known_head_; }
 
   MaybeId tip() const { return branch_target(repository_, options_.branch); }
@@ -69,7 +70,7 @@ class BranchMover {
     return commit && *git_commit_tree_id(commit.get()) == *git_tree_id(tree_.get());
   }
 
-  /// Commits on top of `tip`; nothing if that is no longer the tip, or the branch is locked.
+  /// Makes a commit on top of `tip`. Nothing if the branch has moved away from `tip`, or is locked.
   MaybeId try_commit(const MaybeId& tip, Backoff& backoff) {
     const git_oid id = make_commit(tip);
     git_transaction* raw = nullptr;
@@ -134,7 +135,7 @@ class BranchMover {
   git_oid cached_tip_, cached_head_, known_head_;
 };
 
-/// Files that are in `tree`, and neither in the commit before it nor in the user's index.
+/// The files that are in `tree`, but neither in the commit before it nor in the user's index.
 FileCount added_files(git_repository* repository, const MaybeId& before, const git_oid& tree_id,
                       git_odb* odb, const IndexFile& index) {
   git_tree *old_raw = nullptr, *new_raw = nullptr;
@@ -164,7 +165,7 @@ FileCount added_files(git_repository* repository, const MaybeId& before, const g
   return added;
 }
 
-/// Replaces the file, or removes it where there are no lines. A failure is no error.
+/// Writes the lines to the file, or removes the file if there are none. A failure is ignored.
 std::string write_lines(const std::filesystem::path& file, const std::vector<std::string>& lines) {
   std::error_code ignored;
   if (lines.empty()) {
@@ -208,7 +209,7 @@ ShadowCommit Repository::commit_work_tree(const CommitOptions& options) {
 
   Snapshot snapshot =
       take_snapshot({repository, impl_->root, index, cache, reachable, odb.get(), options});
-  if (!reachable) cache = StatCache{};  // its objects may be gone from the database
+  if (!reachable) cache = StatCache{};  // the database may not have the cache's objects any more
   std::vector<DirectoryTree> trees = write_trees(odb.get(), snapshot.entries, cache);
   const git_oid root = trees.front().id;
 

@@ -13,8 +13,8 @@ namespace {
 
 struct FlagName {
   std::string_view name;     ///< without the leading dashes
-  std::string_view value;    ///< "PID/NGPUS"; in brackets if it may be left out
-  std::string_view meaning;  ///< empty: no line of the help
+  std::string_view value;    ///< e.g. "PID/NGPUS"; in brackets if optional
+  std::string_view meaning;  ///< line of the help; empty: none
 };
 
 constexpr std::array kRecord = {
@@ -65,7 +65,7 @@ std::vector<std::string>& own_flags() {
   return names;
 }
 
-/// Lower case, without dashes and underscores: "--Replay-Flor" as "replayflor".
+/// The word in lower case, without dashes and underscores: "--Replay-Flor" becomes "replayflor".
 std::string letters(std::string_view word) {
   std::string text;
   for (const char c : word) {
@@ -75,7 +75,7 @@ std::string letters(std::string_view word) {
   return text;
 }
 
-/// English words near Flor's shortest names, which programs may well have as flags.
+/// English words that resemble Flor's shortest flags, and that programs may well use as flags.
 constexpr std::string_view kOrdinary[] = {"floor", "flow", "flows", "for",   "flop",
                                           "flops", "flog", "relay", "reply", "display"};
 
@@ -123,7 +123,8 @@ std::optional<std::string> meant_flag(std::string_view word, bool has_mode) {
   if (std::ranges::find(own_flags(), name) != own_flags().end()) return std::nullopt;
   if (std::ranges::find(kOrdinary, name) != std::end(kOrdinary)) return std::nullopt;
   if (name == "record" && !has_mode) return written(kRecord.front());
-  // Short options may be written together after one dash, so that only the name itself counts.
+  // Short options may be combined after one dash, so after a single dash only the exact name
+  // counts.
   const bool single = !word.starts_with("--");
   const FlagName* flag = nearest_within(letters(name), single ? 0 : 2);
   if (!flag) return std::nullopt;

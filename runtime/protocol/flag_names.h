@@ -1,4 +1,4 @@
-// Names of Flor's flags: their spelling and meaning, and words that are one slip away.
+// The names of Flor's flags: their spellings and help, and the recognition of misspelt ones.
 #pragma once
 
 #include <initializer_list>
@@ -9,22 +9,22 @@
 
 namespace flor::detail {
 
-/// "--replay-flor" as "--replay_flor": in Flor's flags a dash and an underscore are the same. Any
-/// other word as it is.
+/// The flag with underscores: "--replay_flor" for "--replay-flor", since in Flor's flags a dash and
+/// an underscore mean the same. Any other word is returned unchanged.
 std::string canonical_flag(std::string_view word);
 
-/// The flag that a word without its "=..." was probably meant to be, with its value:
-/// "--flor [NAME]" for "-flor". Nothing for words that are no near misses, which are the program's.
-/// `has_mode`: the command line says already whether to record or to replay.
+/// The flag that `word` (without its "=...") was probably meant to be, with its value: "--flor
+/// [NAME]" for "-flor". Nothing for a word that is not similar to a flag of Flor, and so belongs to
+/// the program. `has_mode`: the command line already says whether to record or to replay.
 std::optional<std::string> meant_flag(std::string_view word, bool has_mode);
 
-/// Like meant_flag, for a word that begins like Flor's flags and is none of them.
+/// The flag most similar to a word that begins like Flor's flags but is none of them.
 std::optional<std::string> nearest_flag(std::string_view word);
 
-/// Names without dashes of the program's own flags that are not to be taken for near misses.
+/// Names, without dashes, of flags of the program's own that are not to be taken for misspelt ones.
 void keep_own_flags(std::initializer_list<std::string_view> names);
 
-/// The output of --flor_help: one screen.
+/// The text that --flor_help prints: one screen.
 std::string flag_help();
 
 }  // namespace flor::detail

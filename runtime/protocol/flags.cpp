@@ -46,7 +46,7 @@ std::int64_t parse_count(std::string_view flag, std::string_view text) {
   return value;
 }
 
-/// Walks through argv and sorts its words into Flor's and the program's.
+/// Walks through argv and separates Flor's words from the program's.
 class Parser {
  public:
   Parser(int argc, char** argv, bool worker) : words_(argv, argv + argc), worker_(worker) {}
@@ -87,13 +87,13 @@ class Parser {
       end_of_own_ = next_;
       return;
     }
-    // A word after a flag of the program's is that flag's value.
+    // A word after one of the program's flags is taken for that flag's value.
     const bool follows_own = next_ - 1 == end_of_own_;
     if (is_segment(text) && (follows_own || kept_.back()[0] != '-')) stray_segment_ = text;
     kept_.push_back(word);
   }
 
-  /// Words that begin with a dash, come before `--`, and are nearly Flor's.
+  /// Throws for words before `--` that begin with a dash and resemble flags of Flor.
   void refuse_near_misses() const {
     for (std::size_t i = 1; i < kept_.size(); ++i) {
       const std::string_view word = kept_[i];
@@ -107,7 +107,7 @@ class Parser {
     }
   }
 
-  /// False if the flag is not Flor's.
+  /// Handles one flag. Returns false if it is not Flor's.
   bool dispatch() {
     if (flag_ == "--flor") return take_record();
     if (flag_ == "--replay_flor" || flag_ == "--replay") return take_replay();
@@ -420,12 +420,12 @@ class Parser {
   std::vector<char*> words_;
   bool worker_;
   std::vector<char*> kept_;
-  std::size_t next_ = 1, end_of_own_ = 1;  // after the last word that was Flor's
+  std::size_t next_ = 1, end_of_own_ = 1;  // end_of_own_: after the last word that was Flor's
   std::string flag_;                       // as given, without "=..."
   std::optional<std::string> attached_;    // the text after "="
   bool record_ = false, replay_ = false, epsilon_ = false, has_segment_ = false, checks_ = false;
-  std::string_view stray_segment_;         // that belongs to no flag
-  std::string replay_only_, record_only_;  // the last such flag
+  std::string_view stray_segment_;         // a word like a segment that belongs to no flag
+  std::string replay_only_, record_only_;  // last flag only for replaying, and only for recording
   Flags flags_;
 };
 

@@ -1,4 +1,4 @@
-// Flor's own command-line flags, taken out of a program's argv.
+// Flor's own command-line flags, which are removed from a program's argv.
 #pragma once
 
 #include "protocol/plan.h"
@@ -16,78 +16,84 @@ namespace flor::detail {
 enum class Resume {
   no,
   yes,        ///< --flor_resume
-  automatic,  ///< --flor_resume auto: if there is something to resume, else a new run
+  /// --flor_resume auto: resumes if there is something to resume, else starts a new run.
+  automatic,
 };
 
 struct Flags {
   Mode mode = Mode::off;
 
-  bool help = false;  ///< --flor_help: nothing else counts
+  bool help = false;  ///< --flor_help: all other flags are ignored
 
   // Recording.
   std::string name;  ///< --flor NAME; empty: the name last used in this repository
-  bool git = true;   ///< --flor_no_git
-  /// --flor_every N: store the checkpoints of every N-th iteration, whatever it costs
+  bool git = true;   ///< false with --flor_no_git: no sources are committed
+  /// --flor_every N: stores a checkpoint every N iterations, whatever it costs.
   std::optional<std::int64_t> every;
-  double epsilon = 1.0 / 15;  ///< --flor_epsilon X: share of the computing that recording may take
+  /// --flor_epsilon X: the fraction of the computing time that recording may take.
+  double epsilon = 1.0 / 15;
 
   Resume resume = Resume::no;
-  /// --flor_from RUN[@EPOCH]: a new run begins with the state after that epoch of RUN
+  /// --flor_from RUN[@EPOCH]: a new run begins with the state that RUN had after that epoch.
   std::string from;
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 
-  /// --flor_output MIB|none: so much of what the program prints is kept; 0: nothing
+  /// --flor_output MIB|none: how many MiB of printed text are kept; 0 keeps nothing.
   std::optional<std::int64_t> output_mib;
 
   bool check = true;                    ///< --flor_check none: a resume checks nothing
-  std::optional<double> check_seconds;  ///< --flor_check SECONDS: that it may take
+  std::optional<double> check_seconds;  ///< --flor_check SECONDS: time limit of the check
 
-  // Replaying.
-  std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS
+  // For replaying.
+  std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS: which segment of how many
   std::string run;                         ///< --flor_run RUN; also with --flor_resume
-  std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: no such flag
-  bool strong = false;                     ///< --flor_init weak|strong
+  std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: not given
+  bool strong = false;  ///< --flor_init weak|strong; strong: starts from the first boundary
   std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
-  bool no_probe = false;                   ///< --flor_no_probe: ignore flor::probed, too
-  std::optional<int> threads;              ///< --flor_threads N: instead of the recorded number
+  bool no_probe = false;  ///< --flor_no_probe: ignore flor::probed in the sources, too
+  std::optional<int> threads;              ///< --flor_threads N: replaces the recorded number
   std::string plugin;                      ///< --flor_plugin FILE, see flor/plugin/probe.h
   VerifyWish verify;                       ///< --flor_verify N|all|none
 
-  // Either.
+  // For recording and replaying.
   std::string home;                           ///< --flor_home DIR
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
-  std::vector<std::string> command;    ///< argv as it was given
-  std::string source_file;             ///< that calls flor::init, as the compiler knew it
-  std::vector<std::string> arguments;  ///< of these, the program's own, without its name
+  std::vector<std::string> command;    ///< the complete argv
+  std::string source_file;             ///< file that calls flor::init, as the compiler named it
+  /// The program's own arguments in `command`, without the program's name.
+  std::vector<std::string> arguments;
 
-  // A worker of `flor replay`, see protocol.h.
+  // For a worker of `flor replay` (a process that it starts), see protocol.h.
   int worker_socket = -1;     ///< -1: none
-  std::vector<int> cores;     ///< to run on; empty: any
-  std::string sources;        ///< work tree that the program was built from; empty: it says itself
-  bool as_recorded = false;   ///< this very program recorded, regardless of the present sources
-  std::string plugin_digest;  ///< expected digest of the plug-in
-  bool alone = false;         ///< of the ranks of a group only this one is replayed
-  bool hands_in = false;      ///< `home` is a snapshot: findings are handed in
+  std::vector<int> cores;     ///< cores to run on; empty: any
+  /// Work tree that the program was built from; empty: the program knows it itself.
+  std::string sources;
+  /// This is the program that recorded the run, even if the present sources differ.
+  bool as_recorded = false;
+  std::string plugin_digest;  ///< expected digest of the plug-in's content
+  bool alone = false;         ///< replays only this rank of its group
+  /// `home` is a snapshot of the store: findings are sent to `flor replay`, not written.
+  bool hands_in = false;
 
-  /// Whether the plug-in sees stored state, and nothing is executed that does not have to be.
+  /// Whether a plug-in only reads stored state, so that nothing is executed that need not be.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 };
 
-/// Takes Flor's flags out of argv: argc and argv are compacted, argv[argc] is null. Nothing after
-/// `--` is looked at. Throws UsageError, with argc and argv as they were.
+/// Removes Flor's flags from argv: shifts the other arguments down, sets argc, and ends argv with a
+/// null pointer. Ignores everything after `--`. On a UsageError argc and argv are unchanged.
 Flags take_flags(int& argc, char** argv);
 
-/// The same for a worker of `flor replay`, which is started with the command line of the recording:
-/// Flor's flags in it describe the recording, not the replay.
+/// Takes the flags of a worker of `flor replay`. It is started with the command line of the
+/// recording, so flags of Flor in it describe the recording, and are ignored for the replay.
 Flags take_flags_of_worker(int& argc, char** argv);
 
-/// The program's own arguments in a command line.
+/// The arguments in a command line that are the program's own.
 std::vector<std::string> own_arguments(std::vector<std::string> command);
 
-/// The flags of a command line that recorded; nothing where it has flags of another version of
-/// Flor.
+/// The flags in the command line of a recording. Nothing is set if it has flags of another version
+/// of Flor.
 Flags flags_of_command(std::vector<std::string> command);
 
 }  // namespace flor::detail

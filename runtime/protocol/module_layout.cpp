@@ -1,4 +1,4 @@
-// The description of modules and tensors as text.
+// Converts the description of modules and tensors to text and back.
 #include "protocol/module_layout.h"
 
 #include <flor/store/error.h>

@@ -113,7 +113,7 @@ std::string print_epochs(const std::vector<Epochs>& list) {
 
 Epochs segment_of(std::int64_t epochs, std::int64_t segment, std::int64_t segments) {
   const std::int64_t size = epochs / segments;
-  const std::int64_t larger = epochs % segments;  // that many segments have one epoch more
+  const std::int64_t larger = epochs % segments;  // so many segments have one epoch more
   const std::int64_t first = segment * size + std::min(segment, larger);
   return {first, first + size + (segment < larger ? 1 : 0)};
 }

@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// The value after "NAME=" up to ';', where there is one.
+/// The text between "flor-probe-NAME=" and ';' in a plug-in's file; nothing if it is not there.
 std::optional<std::string> mark(std::string_view content, std::string_view name) {
   const std::string begin = fmt::format("flor-probe-{}=", name);
   for (std::size_t at = content.find(begin); at != content.npos; at = content.find(begin, at + 1)) {

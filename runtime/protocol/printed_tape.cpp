@@ -36,7 +36,8 @@ std::span<std::byte> PrintedTape::room() {
 
 void PrintedTape::came(std::size_t count, std::int64_t now_us) {
   const std::uint64_t at = position.load(std::memory_order_relaxed);
-  // Where pieces are cut soon, times are near; those of the ring must reach as far back as it does.
+  // Time stamps are dense in the head, which is cut soon. The stamps must also reach back as far as
+  // the ring.
   constexpr std::int64_t kOften = 100'000, kSeldom = 1'000'000, kAlways = 60'000'000;
   const Clock& last = clock_[(clocks_ + kClocks - 1) % kClocks];
   const std::int64_t since = now_us - last.time_us;
@@ -55,7 +56,7 @@ std::size_t PrintedTape::used() const {
 }
 
 void PrintedTape::mark(std::uint64_t at, std::int64_t epoch, std::string_view path, bool kept) {
-  // A place at which nothing was printed is forgotten.
+  // If nothing was printed at the previous place, its mark is overwritten.
   const bool same = marks_ > 0 && mark_[(marks_ - 1) % kMarks].position == at;
   Mark& mark = mark_[(same ? marks_ - 1 : marks_) % kMarks];
   mark.position = at;
@@ -68,7 +69,7 @@ void PrintedTape::mark(std::uint64_t at, std::int64_t epoch, std::string_view pa
 
 std::uint64_t PrintedTape::oldest() const {
   const std::uint64_t at = position.load(std::memory_order_acquire);
-  const std::uint64_t whole = shape_.ring - kReadBytes;  // the next read may be at the rest
+  const std::uint64_t whole = shape_.ring - kReadBytes;  // the next read may overwrite the rest
   return at > shape_.head + whole ? at - whole : shape_.head;
 }
 
@@ -99,7 +100,8 @@ std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) cons
   std::vector<Printed> pieces;
   const std::uint64_t first_mark = marks_ > kMarks ? marks_ - kMarks : 0;
   const std::uint64_t last_known = first_mark > 0 ? mark_[first_mark % kMarks].position : 0;
-  // Beyond the head only the last bytes are there; anywhere only those whose place is known.
+  // After the head, only the last bytes are kept. Everywhere, only bytes whose place is known can
+  // be returned.
   const std::uint64_t ring = std::max(oldest(), last_known);
   std::uint64_t next = first_mark;
   const auto place_at = [&](std::uint64_t at) -> const Mark* {
@@ -120,7 +122,7 @@ std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) cons
     const bool is_gap = at < last_known || (at >= shape_.head && at < ring);
     if (is_gap) {
       end = std::min(at < shape_.head ? std::min(last_known, shape_.head) : ring, to);
-      // The end begins with a whole line, if there is one.
+      // After a gap, text continues with a whole line if possible.
       if (end < to && end == ring && ring > shape_.head) {
         const std::string begin = text(end, std::min(to, end + kReadBytes));
         const std::size_t line = begin.find('\n');

@@ -16,7 +16,8 @@ constexpr std::size_t kDigitsOfKey = 8;
 
 bool has_ended(const store::Run& run) { return run.state != store::RunState::running; }
 
-/// The latest run in `place` that counts, of the experiment that was recorded there last.
+/// Among the runs of the experiment that was last recorded in `place`: the latest for which
+/// `counts` is true.
 template <typename Counts>
 std::optional<store::Run> latest_of_name(const store::Catalog& catalog, const std::string& place,
                                          const std::string& head, const Counts& counts) {
@@ -32,7 +33,7 @@ std::optional<store::Run> latest_of_name(const store::Catalog& catalog, const st
   return latest;
 }
 
-/// The run that is meant among those that count.
+/// The run that a replay means, among those for which `counts` is true.
 template <typename Counts>
 std::optional<store::Run> latest_here(const store::Catalog& catalog, const Surroundings& here,
                                       const std::optional<Program>& program,
@@ -84,7 +85,7 @@ Program program_of(const store::Catalog& catalog, const store::Run& run) {
   if (const auto build = catalog.build(run.id)) {
     try {
       program.recipe = BuildRecipe::decode(build->recipe);
-    } catch (const Error&) {  // of another version of Flor: the path tells it apart
+    } catch (const Error&) {  // written by another version of Flor: the path identifies it
     }
   }
   return program;
@@ -155,7 +156,8 @@ std::string of_another_program(const store::Catalog& catalog, const store::Run& 
   const std::string& place = run.start.repository;
   if (program.is(other)) return {};
   const auto latest = latest_run_of(catalog, program, place, has_ended);
-  if (!latest && !std::filesystem::exists(other.path)) return {};  // renamed, or built elsewhere
+  // The recording program may be this one, renamed or built elsewhere.
+  if (!latest && !std::filesystem::exists(other.path)) return {};
   const std::string key = latest ? latest->key.substr(0, kDigitsOfKey) : std::string();
   return fmt::format("run {} was recorded by {}, not by {}{}", run.key.substr(0, kDigitsOfKey),
                      other.print(place), program.print(place),

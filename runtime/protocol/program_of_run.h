@@ -1,4 +1,4 @@
-// Which program a run belongs to, where a repository has several.
+// Which program a run belongs to, for repositories that have several programs.
 #pragma once
 
 #include "protocol/build_recipe.h"
@@ -13,30 +13,31 @@
 namespace flor::detail {
 
 struct Program {
-  std::string path;                   ///< of the executable
-  std::optional<BuildRecipe> recipe;  ///< where flor_instrument was called for it
+  std::string path;                   ///< path of the executable
+  std::optional<BuildRecipe> recipe;  ///< if flor_instrument was called for its target
 
-  /// Built as the same target, or the same file.
+  /// True if both were built as the same target, or are the same file.
   bool is(const Program& other) const;
   /// The properties that `is` compares, as one text.
   std::string key() const;
-  /// "build/train", relative to `directory` where it lies below that.
+  /// The path, e.g. "build/train", relative to `directory` if it is below it.
   std::string print(const std::string& directory) const;
 };
 
-/// The fact of a run's environment that names what executed its program: the interpreter of a script.
+/// The key in a run's environment for what executed its program, such as the interpreter of a
+/// script.
 inline constexpr const char* kInterpreterFact = "interpreter";
-/// Its interpreter; empty of a program that is executed itself.
+/// The interpreter of the run's program; empty if the program is executed itself.
 std::string interpreter_of(const store::Run& run);
 
 Program program_of(const store::Catalog& catalog, const store::Run& run);
 
-/// Whether two programs are known to be built from equal sources; nothing: it is not known.
+/// Whether two programs were built from equal sources; nothing if it is not known.
 std::optional<bool> same_sources(const Program& a, const Program& b);
 
-/// The latest runs that the program recorded in the directory or repository `place` (empty:
-/// anywhere), newest first: of those the first that is `wanted`. A fetched run only claims to be
-/// the program's, so that it counts where there is no other.
+/// Among the runs that the program recorded in the directory or repository `place` (empty:
+/// anywhere), the latest for which `wanted(run)` is true. A fetched run only claims to be of the
+/// program, so it is returned only if there is no other.
 template <typename Wanted>
 std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Program& program,
                                         const std::string& place, Wanted&& wanted) {
@@ -54,41 +55,41 @@ std::optional<store::Run> latest_run_of(const store::Catalog& catalog, const Pro
   }
 }
 
-/// Removes fetched runs if there are others: a name does not mean a run that another machine called
-/// the same.
+/// Removes fetched runs if others remain, so that a name does not mean a run from another machine
+/// that happens to have the same name.
 void leave_out_fetched(std::vector<store::Run>& runs);
 
-/// The program of an executable, as its runs know it.
+/// The program of an executable, with the recipe that its runs have recorded.
 Program program_at(const store::Catalog& catalog, const std::string& path);
 
-/// The place where a replay is asked for.
+/// Where a replay was asked for.
 struct Surroundings {
-  std::string place;      ///< root of the repository, or the directory
-  std::string directory;  ///< of runs without git
-  std::string head;       ///< the commit that is checked out; empty where no run was recorded
+  std::string place;      ///< root of the repository; without git, the directory
+  std::string directory;  ///< working directory, which identifies runs without git
+  std::string head;       ///< the checked-out commit; empty if no run recorded it
 };
-/// Those of the working directory. A repository that cannot be read has no version.
+/// The surroundings of the working directory. If the repository cannot be read, `head` is empty.
 Surroundings surroundings();
 
-/// The run that a replay means where none is named: the latest of the program that has ended; if it
-/// recorded none, or is not known, the latest of the experiment that was recorded here last. The
-/// run must be of the version that is checked out, if that is a recorded one. A fetched run only
-/// where there is no other.
+/// The run to replay if none is named: the latest run of the program that has ended. If the program
+/// recorded none, or is not known, the latest run of the experiment that was recorded here last. If
+/// the checked-out version was recorded, the run must be of that version. A fetched run is returned
+/// only if there is no other.
 std::optional<store::Run> run_meant(const store::Catalog& catalog, const Surroundings& here,
                                     const std::optional<Program>& program);
 
-/// The run that `spec` names. Where that is the name of an experiment into which several programs
-/// have recorded, the latest of this one.
+/// The run that `spec` names. If it names an experiment into which several programs have recorded,
+/// the latest run of `program`.
 store::Run resolve_for(const store::Catalog& catalog, std::string_view spec,
                        const Program& program);
 
-/// One line that names the fetched runs which `spec` does not mean, since others have their name;
-/// empty if there are none.
+/// One line that names the fetched runs with the name `spec`, which are not meant since other runs
+/// have that name; empty if there are none.
 std::string fetched_namesakes(const store::Catalog& catalog, std::string_view spec);
 
-/// One line that says which program recorded the run, and with `option` ("--flor_run") names the
-/// program's own runs; empty if it is its own, or if the program that recorded it may only have
-/// been renamed.
+/// One line that says which program recorded the run, and how to name runs of `program` with
+/// `option` (such as "--flor_run"). Empty if `program` recorded the run, or may be the same program
+/// renamed.
 std::string of_another_program(const store::Catalog& catalog, const store::Run& run,
                                const Program& program, std::string_view option);
 

@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Words may hold any bytes, which JSON may not.
+/// Serializes JSON on one line. Words of a command line may have bytes that are not UTF-8; these
+/// are replaced.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -30,7 +31,7 @@ std::string dump(const Json& json) {
                   line.substr(0, 60)));
 }
 
-/// Paths are bytes: in hex they survive every encoding.
+/// Bytes as hexadecimal digits, so that paths in any encoding survive.
 std::string to_hex(std::string_view text) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string hex;
@@ -56,7 +57,7 @@ std::string from_hex(std::string_view hex) {
   return text;
 }
 
-/// Empty texts are words, too.
+/// A text as one word of a line; the '=' makes even an empty text a word.
 std::string word_of(std::string_view text) { return fmt::format("={}", to_hex(text)); }
 std::string text_of(std::istringstream& words) {
   std::string word;
@@ -65,7 +66,7 @@ std::string text_of(std::istringstream& words) {
   return from_hex(std::string_view(word).substr(1));
 }
 
-/// Reals by their bits: NaN and all digits come through.
+/// A scalar as words. Reals are written as their bits, so that NaN and all digits survive.
 std::string scalar_word(const store::Scalar& scalar) {
   if (const auto* integer = std::get_if<std::int64_t>(&scalar)) {
     return fmt::format("i {}", *integer);

@@ -1,5 +1,5 @@
 // The lines that a replaying program and `flor replay` exchange over a socket that the program
-// inherits. The program asks, `flor replay` answers.
+// inherits. The program asks for work, and `flor replay` answers.
 //
 //   flor replay                         program
 //   order (JSON)
@@ -13,14 +13,15 @@
 //                                       done PART ...          a part is durable
 //                                       work JSON              what was done so far
 //
-// A program that may only read its store (WorkerOrder::hands_in) hands in what it finds. `done`
-// then means that all of the part's values have been said.
+// A program that may only read its store (WorkerOrder::hands_in) sends its findings instead of
+// writing them. `done` then means that all values of the part have been sent.
 //
 //                                       object ...             a logged content
 //                                       value PART ...
 //                                       restored BYTES SECONDS
 //
-// When `flor replay` shuts its side, the program keeps what it has completed and ends.
+// When `flor replay` shuts down its side of the socket, the program keeps what it has completed,
+// and ends.
 #pragma once
 
 #include "protocol/plan.h"
@@ -38,92 +39,92 @@
 
 namespace flor::detail {
 
-/// Names the descriptor of the socket in a worker's environment.
+/// The environment variable that holds the file descriptor of a worker's socket.
 inline constexpr const char* kWorkerVariable = "FLOR_WORKER_FD";
 
-/// The order that a worker gets first.
+/// The order that `flor replay` sends to a worker first.
 struct WorkerOrder {
-  std::string run;   ///< key
+  std::string run;   ///< key of the run
   std::string home;  ///< the store
   std::vector<std::string> probes;
   bool no_probe = false, strong = false;
-  bool alone = false;          ///< of the ranks of a group only this one is replayed
-  std::optional<int> threads;  ///< instead of the recorded number
-  std::vector<int> cores;      ///< to run on; empty: any
+  bool alone = false;          ///< replays only this rank of its group
+  std::optional<int> threads;  ///< replaces the recorded number
+  std::vector<int> cores;      ///< cores to run on; empty: any
   std::string sources = {};    ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, regardless of the present
                              ///< sources
-  std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and its content's digest
+  std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and digest of its content
   /// `home` is a snapshot of the store: findings are sent, not written.
   bool hands_in = false;
 
-  /// As Flags say it.
+  /// Whether a plug-in only reads stored state. See Flags::shows_what_is_stored.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
 
   std::string encode() const;
-  /// Throws Error for text that `encode` does not write.
+  /// Throws Error if `encode` could not have written the text.
   static WorkerOrder decode(std::string_view line);
 };
 
-/// Which epochs of its main loop a program can still come to.
+/// The epochs of its main loop that a program can still visit.
 enum class Reach {
-  forward,  ///< those at or after its position
+  forward,  ///< only those at or after its position
   any,
 };
 
-/// Where a program is when it asks for work.
+/// Where a program is in its loops when it asks for work.
 struct Position {
-  std::int64_t section = 0;  ///< the next section outside the main loops that lies ahead
+  std::int64_t section = 0;  ///< index of the next section outside the main loops
   std::int64_t main_loop = 0, iteration = 0;
   Reach reach = Reach::forward;
 
-  std::string encode() const;  ///< "next ..."
+  std::string encode() const;  ///< the line "next ..."
 };
 
-/// How often a nested loop was skipped and executed in the epochs that were asked for.
+/// How often a nested loop was skipped and executed in the epochs that were requested.
 struct NestedCount {
   std::int64_t skipped = 0, executed = 0;
-  std::map<std::string, std::int64_t> why;  ///< how often it was executed for which reason
+  std::map<std::string, std::int64_t> why;  ///< reason to number of executions for it
 };
 /// `skipped train 3 times; executed test 7 times: 4 not stored, 3 read by "norm"`
 std::string print_nested(const std::map<std::string, NestedCount>& nested);
 
-/// The work that a process has done.
+/// The work that one process has done.
 struct WorkDone {
-  std::map<std::string, NestedCount> nested;  ///< by name of the loop
-  std::int64_t restored = 0;                  ///< checkpoints
+  std::map<std::string, NestedCount> nested;  ///< by loop name
+  std::int64_t restored = 0;                  ///< number of checkpoints
   std::uint64_t restored_bytes = 0;
-  std::int64_t caught_up = 0;  ///< epochs that were executed on the way to others
+  std::int64_t caught_up = 0;  ///< epochs executed only to reach requested ones
 
   void add(const WorkDone& other);
-  std::string encode() const;  ///< "work ..."
+  std::string encode() const;  ///< the line "work ..."
 };
 
-/// "done ..."
+/// The line "done ...".
 std::string encode_done(const store::ReplayedPart& part);
 
-/// A value that was found, and the part that it belongs to.
+/// A value that was found, and the number of the part of the replay that it belongs to.
 struct HandedValue {
   std::int64_t part = 0;
   store::Value value;
-  std::string encode() const;  ///< "value ..."
+  std::string encode() const;  ///< the line "value ..."
 };
 
-/// A logged content, as CheckpointWriter::write_object takes it.
+/// The content of a logged value, as CheckpointWriter::write_object takes it.
 struct HandedObject {
   store::Item item;
   std::vector<std::byte> content;
 };
 std::string encode_object(const store::Item& item, std::span<const std::byte> content);
 
-/// How long loading took.
+/// How long loading a checkpoint took.
 struct RestoreTime {
   std::uint64_t bytes = 0;
   double seconds = 0;
-  std::string encode() const;  ///< "restored ..."
+  std::string encode() const;  ///< the line "restored ..."
 };
 
-/// A line of a program's, taken apart.
+/// A line from a program, parsed. `kind` says which of the members is set.
 struct WorkerLine {
   enum class Kind { hello, next, done, work, value, object, restored } kind = Kind::hello;
   std::string digest, plugin_digest;
@@ -133,16 +134,17 @@ struct WorkerLine {
   HandedValue value;
   HandedObject object;
   RestoreTime restored;
-  /// Throws Error for a line that is none of these.
+  /// Throws Error if the line is of none of these kinds.
   static WorkerLine decode(std::string_view line);
 };
 
-/// Replays of one run with the same question find the same: the same program with the same
-/// arguments, executing the same loops. `arguments` are those without Flor's flags.
+/// Identifies what a replay asks. Replays of one run with the same question find the same values:
+/// the same program with the same arguments executes the same loops. `arguments` are without Flor's
+/// flags.
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order);
 
-/// The description of a replay's question in the catalog: "train,weight_norms.so".
+/// How the catalog shows a replay's question: "train,weight_norms.so".
 std::string described_probes(std::vector<std::string> loops, const std::string& plugin);
 
 }  // namespace flor::detail

@@ -1,13 +1,16 @@
-// How a recording learns that it belongs to a sweep, and where its record says so.
+// How a recording learns that it belongs to a sweep (one program recorded with many combinations of
+// arguments), and where its record says so.
 #pragma once
 
 namespace flor::detail {
 
-/// Names the sweep in the environment of the programs that `flor sweep` starts.
+/// The environment variable in which `flor sweep` passes the sweep's name to the programs it
+/// starts.
 inline constexpr const char* kSweepVariable = "FLOR_SWEEP";
 
-/// A fact of the run (NewRun::environment), which is in the record from its first event on, so that
-/// a killed recording belongs to its sweep, too; and an argument, by which lists choose.
+/// The name of a fact of the run (NewRun::environment) and of an argument. The fact is part of the
+/// run's first event, so that even a recording that is killed belongs to its sweep. The argument is
+/// for choosing runs in lists.
 inline constexpr const char* kSweepFact = "sweep";
 
 }  // namespace flor::detail

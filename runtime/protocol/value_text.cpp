@@ -17,7 +17,8 @@ std::string_view last_component(std::string_view path) {
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-/// A NaN has no sign to people; of two that differ the bits say so.
+/// A NaN is printed without a sign. For an unusual NaN the bits are added, so that two that differ
+/// look so.
 std::string print_real(double value) {
   if (!std::isnan(value)) return fmt::format("{}", value);
   const auto bits = std::bit_cast<std::uint64_t>(value);

@@ -1,4 +1,4 @@
-// Logged values as text, and whether two are the same.
+// Logged values as text, and whether two of them are equal.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -7,13 +7,13 @@
 
 namespace flor::detail {
 
-/// Identifies a value within a run and an epoch.
+/// A text that identifies a value among those of its run and epoch.
 std::string value_identity(const store::Value& value);
-/// Bit for bit: NaNs equal themselves, 0.0 does not equal -0.0.
+/// Compares bit for bit: NaN equals itself, 0.0 does not equal -0.0.
 bool same_value(const store::Value& a, const store::Value& b);
-/// "epoch 3, train 17" or "outside the loops"
+/// For example "epoch 3, train 17", or "outside the loops".
 std::string print_place(const store::Place& place);
-/// Shortest text that reads back as the same value; long texts are cut.
+/// The shortest text that parses to the same value; long texts are cut.
 std::string print_value(const store::Value& value);
 
 }  // namespace flor::detail

@@ -42,7 +42,7 @@ std::string print_found(const FoundValues& found) {
   return fmt::format("{} ({})", plural(all, "new value"), words);
 }
 
-/// "8 of 8 recomputed values and 2 states equal the record"
+/// For example "8 of 8 recomputed values and 2 states equal the record".
 std::string print_equal(const store::ReplayResult& result) {
   std::string text;
   if (result.values_compared > 0) {

@@ -12,11 +12,10 @@
 namespace flor::detail {
 namespace {
 
-/// Executing for so many seconds is always worth the certainty: the user can read the findings
-/// meanwhile.
+/// Seconds of execution that certainty is always worth; the user can read the findings meanwhile.
 constexpr double kShort = 60;
 
-/// "train" of "epoch/train/inner"; empty in the body of the main loop.
+/// "train" of "epoch/train/inner"; empty for a place directly in the main loop.
 std::string_view nested_part(std::string_view path) {
   const std::size_t slash = path.find('/');
   if (slash == path.npos) return {};
@@ -24,7 +23,7 @@ std::string_view nested_part(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-/// Neighbours become one piece.
+/// The epochs as ranges; adjacent epochs form one.
 std::vector<Epochs> pieces_of(const std::set<std::int64_t>& epochs) {
   std::vector<Epochs> pieces;
   for (const std::int64_t epoch : epochs) {
@@ -48,7 +47,7 @@ EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, boo
     }
   }
   const std::vector<store::MainLoop> loops = catalog.main_loops(run.id);
-  std::vector<bool> begins;  // for each epoch: it is reached without an earlier one
+  std::vector<bool> begins;  // for each epoch: it can be reached without an earlier one
   for (const store::MainLoop& loop : loops) {
     for (std::int64_t i = 0; i < loop.iterations; ++i) {
       begins.push_back(!walks && (i == 0 || boundaries.contains({loop.ordinal, i})));
@@ -150,7 +149,7 @@ std::string first_disagreement(const std::vector<store::Value>& skipped,
   for (const store::Value& value : executed) {
     const auto found = by_identity.find(value_identity(value));
     if (found == by_identity.end()) {
-      // A skipped loop logged nothing.
+      // A loop that was skipped logged nothing, so there is nothing to compare.
       if (!loops.contains(nested_part(value.place.path))) continue;
       return fmt::format("{} at {}: {} when executed, nothing the skipped way", value.name,
                          print_place(value.place), print_value(value));
@@ -170,7 +169,7 @@ std::string first_disagreement(const std::vector<store::Value>& skipped,
 Verification note_verification(store::Catalog& catalog, std::int64_t run,
                                const std::set<std::int64_t>& replays, const VerifierTalk& talk) {
   Verification outcome;
-  std::map<std::int64_t, std::vector<std::int64_t>> verified;  // epochs of replays
+  std::map<std::int64_t, std::vector<std::int64_t>> verified;  // by replay: the verified epochs
   for (const auto& [epoch, part] : talk.done()) {
     if (epoch < 0) continue;
     std::vector<store::Value> skipped = catalog.values({.run = run,

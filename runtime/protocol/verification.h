@@ -1,5 +1,5 @@
-// Verifies the findings of a replay that skipped nested loops: another process executes whole
-// epochs, and both must find the same, bit for bit.
+// Verifies the findings of a replay that skipped nested loops: a second process, the verifier,
+// executes whole epochs, and both must find the same values, bit for bit.
 #pragma once
 
 #include "protocol/plan.h"
@@ -15,44 +15,45 @@
 
 namespace flor::detail {
 
-/// The recorded times of the epochs.
+/// How long the epochs took in the recording, in seconds.
 struct EpochTimes {
-  std::vector<double> seconds;  ///< of executing it
-  std::vector<double> with_way;  ///< of executing it and the epochs that lead to it
+  std::vector<double> seconds;  ///< to execute an epoch
+  /// Seconds to execute an epoch, and before it the epochs that lead to it.
+  std::vector<double> with_way;
   double startup = 0;            ///< until the first epoch begins
-  /// Seconds to reach it and to execute it.
+  /// Seconds to start, reach the epoch and execute it.
   double of(std::int64_t epoch) const {
     return startup + with_way.at(static_cast<std::size_t>(epoch));
   }
 };
-/// `walks`: every epoch is reached from the first one.
+/// `walks`: every epoch can be reached only from the first one.
 EpochTimes epoch_times(const store::Catalog& catalog, const store::Run& run, bool walks);
 
 struct VerifyPlan {
   std::vector<Epochs> epochs;
-  double seconds = 0;     ///< that they take, about
-  bool too_long = false;  ///< nothing is to be executed unless it is asked for
+  double seconds = 0;     ///< about how long they take
+  bool too_long = false;  ///< do not execute them unless the user asks
 };
-/// The cheapest of the epochs with findings, `candidates`, where they take no longer than the
-/// replay took, `replayed`, or a minute. If there is room, the epoch before it, too: this shows the
-/// state that one epoch leaves to the next.
+/// Chooses epochs to verify from `candidates`, the epochs with findings: the cheapest one, provided
+/// that it takes no longer than the replay did (`replayed` seconds), or than a minute. If there is
+/// time, also the epoch before it, which verifies the state that one epoch leaves to the next.
 VerifyPlan plan_verification(const EpochTimes& times, const std::set<std::int64_t>& candidates,
                              const VerifyWish& wish, double replayed);
 
-/// The order for a worker that executes epochs: `order` is that of the replay.
+/// The order for the verifier, made from the order of the replay.
 WorkerOrder verifying_order(WorkerOrder order, const std::set<std::string>& nested_loops);
 
-/// The side of `flor replay` in a conversation with such a worker.
+/// The conversation of `flor replay` with the verifier: which line gets which answers.
 class VerifierTalk {
  public:
   VerifierTalk(std::int64_t replay, std::vector<Epochs> epochs)
       : replay_(replay), pieces_(std::move(epochs)) {}
 
-  /// The answers to a line of the worker's.
+  /// Takes a line from the verifier, and returns the answers to it.
   std::vector<std::string> heed(const WorkerLine& line);
   const std::map<std::int64_t, store::ReplayedPart>& done() const { return done_; }
   const std::vector<store::Value>& values(std::int64_t epoch) const;
-  /// All epochs were executed.
+  /// True if all epochs were executed.
   bool complete() const;
 
  private:
@@ -63,23 +64,24 @@ class VerifierTalk {
   std::map<std::int64_t, std::vector<store::Value>> values_;
 };
 
-/// Where the skipped way and the execution do not find the same; empty if they do.
+/// Describes the first difference between the values of the replay, which skipped loops, and those
+/// of the verifier, which executed them; empty if there is none.
 std::string first_disagreement(const std::vector<store::Value>& skipped,
                                const std::vector<store::Value>& executed);
 
 struct Verification {
-  std::set<std::int64_t> epochs;  ///< in which both found the same
+  std::set<std::int64_t> epochs;  ///< in which both found the same values
   std::string disagreement;       ///< the first one; empty if there is none
 };
-/// Compares the findings of the verifier with those of these replays, and enters the result.
+/// Compares the verifier's findings with those of `replays`, and enters the result in the catalog.
 Verification note_verification(store::Catalog& catalog, std::int64_t run,
                                const std::set<std::int64_t>& replays, const VerifierTalk& talk);
 
-/// The notice before it begins; empty where it is over in a moment.
+/// The notice to print before verifying; empty if it takes only a moment.
 std::string verifying_notice(const VerifyPlan& plan);
 
-/// Why new values of ranks stay unverified, and which replay would verify them: `loops` are all
-/// nested loops of the run.
+/// Says why new values of ranks stay unverified, and which replay would verify them. `loops` are
+/// all nested loops of the run.
 std::string verifying_ranks_hint(const store::Run& run, const std::set<std::string>& loops);
 
 /// Says how long verifying would take, and which option asks for it.

@@ -6,7 +6,7 @@
 namespace flor::sources {
 namespace {
 
-/// As the runtime makes names safe.
+/// Replaces the characters that the runtime replaces in names of loops.
 std::string safe_name(std::string name) {
   for (char& c : name) {
     if (c == '/' || c == '~' || c == ',' || c == '@' || static_cast<unsigned char>(c) < 32) c = '_';
@@ -18,13 +18,13 @@ std::string site_name(const ForLoop& loop) {
   return loop.naming == ForLoop::Naming::literal ? safe_name(loop.name) : "loop";
 }
 
-/// A removed text lies in `range` if both of its neighbours do.
+/// Whether the change lies in `range`. A removed text lies in it if both of its neighbours do.
 bool lies_in(const Change& change, Range range) {
   return change.now.empty() ? range.begin < change.now.begin && change.now.begin < range.end
                             : change.now.begin < range.end && range.begin < change.now.end;
 }
 
-/// The components of a path from the last on, without "." and "..".
+/// The components of a path from last to first, without "." and "..".
 std::vector<std::string_view> components(std::string_view path) {
   std::vector<std::string_view> parts;
   while (!path.empty()) {
@@ -60,7 +60,8 @@ Analysis::Analysis(AnalysisInput input, std::size_t work_max)
     : nested_(input.nested), main_(input.main), work_max_(work_max), stale_(input.stale), complete_(input.complete) {
   read(input);
   changes_ = find_changes(before_, now_, rest_);
-  // Sources of other programs in the repository count only if this program may share them.
+  // Changes in sources of other programs in the repository count only if this program may share
+  // those sources.
   const auto foreign = [&](const Change& change) {
     return change.source && std::ranges::find(sources_, change.source) == sources_.end();
   };
@@ -154,7 +155,7 @@ Proof Analysis::proof() const {
 }
 
 Leaving Analysis::leaving(const LoopPlace& place) const {
-  if (stale_) return Leaving::unknown;  // something else may have stood there
+  if (stale_) return Leaving::unknown;  // the built program may have other code at that place
   Leaving leaving = Leaving::unknown;
   for (const Source* source : matching(place.file)) {
     const auto range = region(*source, place);
@@ -171,7 +172,7 @@ std::string Analysis::explain(const Change& change, bool inside) const {
   return text + " " + change.what;
 }
 
-/// ", with 'sum' that the loop may leave behind and that is not registered"
+/// For example ", with 'sum' that the loop may leave behind and that is not registered".
 std::string Analysis::left_behind(const Questions::Read& read, std::string_view how) const {
   if (!questions().complete()) return ", and the sources are too many to find out what that reads";
   if (read.outside) {
@@ -185,7 +186,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
   const Change* inside = nullptr;
   for (const Change& change : changes_.all) {
     if (change.source != &source || !lies_in(change, range)) continue;
-    // A statement that logs or prints is what the user asked for: it is named first.
+    // Statements that log or print are what the user asked for, so one of them is named first.
     if (!inside || (inside->what.front() == '\'' && change.what.front() != '\'')) inside = &change;
   }
   const auto changed = [](std::string reason) { return Touched{{}, std::move(reason), {}}; };
@@ -198,7 +199,7 @@ std::optional<Analysis::Touched> Analysis::why(const Source& source, Range range
                    explain(*read->change, true) + left_behind(*read, "the loop may leave behind"),
                    read->question};
   }
-  // Code that was not read may call it.
+  // Code that was not read may call a changed function.
   if (complete_) return std::nullopt;
   for (const Change& other : changes_.all) {
     if (other.function) return changed(explain(other, false));
@@ -230,7 +231,7 @@ std::optional<Analysis::Touched> Analysis::touched(const LoopPlace& place, std::
   return why_by_name(name);
 }
 
-/// The sources that the compiler may have meant by `file`.
+/// The sources that the compiler may have called `file`.
 std::vector<const Source*> Analysis::matching(std::string_view file) const {
   std::vector<const Source*> best;
   std::size_t most = 1;
@@ -244,10 +245,11 @@ std::vector<const Source*> Analysis::matching(std::string_view file) const {
   return best;
 }
 
-/// The statement of the loop that begins at `place`.
+/// The loop statement whose position is `place`.
 std::optional<Range> Analysis::region(const Source& source, const LoopPlace& place) const {
   const auto& tokens = source.tokens.all;
-  // Positions are those of the range in the header, or of a macro that expands to it.
+  // The compiler reports the position of the range in the header, or of a macro that expands to the
+  // loop.
   const auto behind = std::ranges::upper_bound(
       tokens, std::pair(place.line, place.column), {},
       [](const Token& token) { return std::pair(token.line, token.column); });
@@ -264,7 +266,7 @@ std::optional<Range> Analysis::region(const Source& source, const LoopPlace& pla
   const std::size_t open = source.structure.brackets.partner[at];
   if (tokens[at].is(")") && open != Brackets::kNone && open > 0) at = open - 1;
   if (tokens[at].kind == TokenKind::identifier && !tokens[at].directive) {
-    // A macro, its arguments, and the statement after it.
+    // The region of a macro: its name, its arguments, and the statement after it.
     std::size_t end = at + 1;
     if (end < tokens.size() && tokens[end].is("(")) {
       const std::size_t close = source.structure.brackets.partner[end];

@@ -1,5 +1,6 @@
-// Which loops a change of the sources concerns, from the texts alone: loops whose statement
-// changed, and loops from which changed code may be called. When in doubt, a loop is concerned.
+// Finds the loops that a change of the sources concerns, from the texts alone: loops whose own
+// statements changed, and loops from which changed code may be called. In doubt, a loop is
+// concerned.
 #pragma once
 
 #include "sources/callers.h"
@@ -16,7 +17,7 @@
 
 namespace flor::sources {
 
-/// Paths are relative to the root of the repository.
+/// A file in two versions. `path` is relative to the root of the repository.
 struct ChangedText {
   std::string path;
   std::optional<std::string> before, now;  ///< nothing: the file was, or is, not there
@@ -27,18 +28,21 @@ struct SourceText {
 
 struct AnalysisInput {
   std::vector<ChangedText> changed;
-  std::vector<SourceText> rest;  ///< sources that did not change: changed functions have callers
-  bool complete = true;          ///< `rest` has all of them; else every caller must be assumed
-  std::string program;           ///< file that calls flor::init, as the compiler knew it; or empty
+  /// Sources that did not change. They may have callers of changed functions.
+  std::vector<SourceText> rest;
+  /// `rest` has all unchanged sources. If not, any code is assumed to call changed functions.
+  bool complete = true;
+  /// File that calls flor::init, as the compiler named it; may be empty.
+  std::string program;
   std::set<std::string> nested;  ///< names of the recorded nested loops
-  std::set<std::string> main;    ///< and of the main loops
+  std::set<std::string> main;    ///< names of the recorded main loops
   bool stale = false;            ///< the program was built from older sources than these
 };
 
-/// The same for C and C++.
+/// Finds the loops that a change concerns, for C and C++.
 class Analysis final : public Concerns {
  public:
-  /// `work_max`: as for Effects.
+  /// `work_max` limits the work as in Effects.
   explicit Analysis(AnalysisInput input, std::size_t work_max = Effects::kWorkMax);
 
   using Touched = TouchedLoop;
@@ -77,20 +81,20 @@ class Analysis final : public Concerns {
   bool stale_ = false, complete_ = true;
   std::vector<SourcePointer> before_, now_, rest_;
   const Source* program_ = nullptr;
-  std::vector<const Source*> sources_;  // of this program
+  std::vector<const Source*> sources_;  // those of this program
   Changes changes_;
   std::optional<Callers> callers_;
-  mutable std::optional<Questions> questions_;  ///< from when one is asked: it takes its time
+  mutable std::optional<Questions> questions_;  ///< made when first needed, since that takes time
   std::vector<Site> sites_;
   std::vector<Touched> touched_, computation_;
   std::vector<std::string> looking_;
   std::string walk_;
 };
 
-/// Whether the file of that name is read as C or C++.
+/// Whether a file with that name is read as C or C++.
 bool is_source(std::string_view path);
 
-/// How many of their last components two paths have in common.
+/// How many components two paths have in common at their ends.
 std::size_t common_suffix(std::string_view a, std::string_view b);
 
 }  // namespace flor::sources

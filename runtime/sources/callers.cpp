@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string_view> kNoNames;
 
-/// Whether a name after `token` may be a declared one, of the type that `token` ends.
+/// Whether `token` may be the end of a type, so that a name after it may be declared there.
 bool may_end_type(const Token& token) {
   static constexpr std::array<std::string_view, 20> kNoTypes = {
       "return",   "else", "do",     "throw", "case",   "co_return", "co_yield",
@@ -46,7 +46,7 @@ void Callers::collect(const Source& source) {
   for (const Piece& piece : source.structure.pieces) {
     const bool function = piece.kind == PieceKind::function;
     for (const std::string_view name : piece.names) --uses_[name];
-    // No code calls the program's `main`; any other use of that name means something else.
+    // No code calls the program's `main`, so any other use of that name means something else.
     const std::vector<std::string_view> names = piece.entry ? kNoNames : piece.names;
     const bool anywhere = piece.entry ? entry_is_mentioned_ : piece.anywhere;
     if (names.empty() && !anywhere) continue;
@@ -86,9 +86,10 @@ void Callers::find_escapes(const Source& source) {
   }
 }
 
-/// Whether the function around `at` has a variable or parameter of the same name.
+/// Whether the name at `at` may mean a variable or parameter of the function around it.
 bool Callers::is_variable(const Source& source, std::size_t at, Beginning beginning) const {
-  if (lambdas_.contains(source.tokens.all[at].text)) return false;  // it holds what is called
+  // The variable holds a lambda that is called.
+  if (lambdas_.contains(source.tokens.all[at].text)) return false;
   const auto& pieces = source.structure.pieces;
   const auto& tokens = source.tokens.all;
   auto piece =
@@ -110,12 +111,12 @@ bool Callers::is_variable(const Source& source, std::size_t at, Beginning beginn
   return false;
 }
 
-/// A function is named without being called: handed over, stored, returned.
+/// Whether a function is named without being called there: passed on, stored or returned.
 bool Callers::escapes(const Source& source, std::size_t at) const {
   const auto& tokens = source.tokens.all;
   const Token& behind = tokens[at + 1];
   if (!behind.is(",") && !behind.is(")") && !behind.is(";") && !behind.is("}")) return false;
-  std::size_t first = at;  // of a qualified name
+  std::size_t first = at;  // beginning of a qualified name
   while (first >= 2 && tokens[first - 1].is("::") &&
          tokens[first - 2].kind == TokenKind::identifier) {
     first -= 2;
@@ -127,7 +128,7 @@ bool Callers::escapes(const Source& source, std::size_t at) const {
     return !is_variable(source, at, Beginning::any);
   }
   if (!before.is("&") || first < 2) return false;
-  // "T& name" declares; "(&name" takes the address.
+  // "T& name" is a declaration, but "(&name" takes an address.
   const Token& earlier = tokens[first - 2];
   return earlier.kind == TokenKind::punctuator && !earlier.is(">") && !earlier.is(")");
 }
@@ -138,14 +139,14 @@ bool Callers::called_from_anywhere(const Callable& callable) const {
   return std::ranges::any_of(callable.names, [&](std::string_view name) {
     const auto uses = uses_.find(name);
     if (escaped_.contains(name)) return true;
-    // No caller in these sources: assume an outside caller, unless the function itself was just
-    // added.
+    // No caller in these sources: an outside caller is assumed, unless the function is new.
     return !added_.contains(name) && (uses == uses_.end() || uses->second <= 0);
   });
 }
 
-/// Whether `main` at `at` may be the function that the program begins with. The language forbids
-/// its use, but compilers accept it; so it may be unless it is known to be something else.
+/// Whether the word `main` at `at` may mean the program's entry function. The language forbids to
+/// call that function, but compilers accept it, so the answer is yes unless the word is known to
+/// mean something else.
 bool Callers::may_mean_entry(const Source& source, std::size_t at) const {
   const std::vector<Token>& tokens = source.tokens.all;
   const Token& before = tokens[at - 1];
@@ -159,7 +160,7 @@ bool Callers::may_mean_entry(const Source& source, std::size_t at) const {
   const bool of_type =
       pointer && at >= 2 && (may_end_type(tokens[at - 2]) || tokens[at - 2].is(">"));
   if (ends && (before.is(">") || of_type)) return false;
-  // An object, or a number: with a function that makes no sense, or calls nothing.
+  // An object or a number: these operators make no sense for the entry function, or do not call it.
   if (is_one_of(behind, {".", "->", "+", "-", "/", "%", "==", "!=", "&&", "||"})) return false;
   return !is_variable(source, at, Beginning::not_parenthesis);
 }

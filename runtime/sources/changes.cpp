@@ -30,7 +30,7 @@ std::string text_key(const Part& part) {
 std::string identity(const Part& part) {
   std::string key(1, static_cast<char>('0' + static_cast<int>(part.piece->kind)));
   key += part.piece->context + '\x1e';
-  // The first name of a declaration: it may go on to declare others.
+  // A declaration is identified by its first name; it may declare others after that.
   const bool declaration = part.piece->kind == PieceKind::declaration;
   for (const std::string_view name : part.piece->names) {
     key += name;
@@ -54,7 +54,7 @@ Parts parts_of(const std::vector<SourcePointer>& sources) {
   return parts;
 }
 
-/// Removes pieces that both versions have equally often, wherever they stand.
+/// Removes pieces that both versions have equally often, wherever they are.
 void drop_equal(Parts& before, Parts& now) {
   std::map<std::string, int> excess;
   std::vector<std::string> old_keys, new_keys;
@@ -99,7 +99,7 @@ class Finder {
   }
 
  private:
-  /// Compares pieces of the same name; in the same file first.
+  /// Pairs pieces with the same name and compares them: pieces of the same file first.
   void pair(bool same_file) {
     std::multimap<std::string, std::size_t> old;
     const auto key = [&](const Part& part) {
@@ -133,7 +133,7 @@ class Finder {
 
   void compare(const Part& before, const Part& now) {
     if (before.piece->conditions != now.piece->conditions) {
-      // The same text under another #if is another text.
+      // Equal text under a different #if counts as changed.
       Change change = describe(now, now.piece->range);
       change.what = "is compiled under other conditions";
       note(before, now, change, true);
@@ -150,8 +150,9 @@ class Finder {
     };
     const std::vector<Difference> found = computing(old_looks, new_looks);
     if (found.empty()) return;
-    // Text that only one version has may use names for its own locals that the other version uses
-    // elsewhere. Not in both versions at once: edited text would be left out of both.
+    // Text that only one version has may use names of its own locals that the other version uses
+    // elsewhere. This is not done for text that both versions have, since edited text would be left
+    // out of both.
     std::vector<Range> old_more, new_more;
     for (const Difference& other : found) {
       old_more.push_back(other.before);
@@ -168,7 +169,7 @@ class Finder {
     return only_looking(part.source->tokens.all, part.source->structure, part.piece->range,
                         identifiers(other.source->tokens.all, other.piece->range), own);
   }
-  /// The same, and within `more` of the part also statements with locals of their own.
+  /// `mask`, extended within the ranges `more` by statements with locals of their own.
   static std::vector<bool> with_locals(const Part& part, const Part& other, std::vector<bool> mask,
                                        const std::vector<Range>& more) {
     const std::vector<bool> wide = looks(part, other, Own::block_locals);
@@ -181,7 +182,8 @@ class Finder {
     return mask;
   }
 
-  /// Tokens of the files. An empty range is where something was removed, or added.
+  /// Ranges of tokens in the files. If one is empty, something was removed from or added to the
+  /// other.
   struct Difference {
     Range before, now;
   };
@@ -196,7 +198,7 @@ class Finder {
     return all;
   }
 
-  /// A change of an #if changes all that it holds.
+  /// Widens a change in an #if line to everything that the #if contains.
   static Difference widened(Difference other, const Part& before, const Part& now) {
     const auto region = [](const Part& part, Range range) -> Range {
       Range wide = range;
@@ -219,7 +221,7 @@ class Finder {
       return wide;
     };
     const Range old_wide = region(before, other.before), new_wide = region(now, other.now);
-    // The surroundings of the removed lines: as far before and after them in the new version.
+    // The lines around removed lines: as many tokens before and after them in the new version.
     const std::size_t lead = other.before.begin - old_wide.begin;
     const std::size_t trail = old_wide.end - other.before.end;
     const Range whole = now.piece->range;
@@ -261,7 +263,7 @@ class Finder {
     change.entry = change.entry && before.piece->entry;
     if (computation) {
       out_.computation.push_back(change);
-      // The whole of a piece that moved under another condition.
+      // If a piece moved under another condition, all of it counts as changed.
       if (before.piece->conditions != now.piece->conditions) out_.all.push_back(change);
     } else {
       out_.all.push_back(std::move(change));
@@ -274,8 +276,8 @@ class Finder {
     change.entry = part.piece->entry;
   }
 
-  /// Reports a new piece: only code that is new, too, calls it, unless it joins others of its name
-  /// or needs no name to be called.
+  /// Reports a new piece. Only code that is also new can call it, unless other pieces have the same
+  /// name, or it can be called without being named.
   void added(const Part& part) {
     Change change = describe(part, part.piece->range);
     change.names = part.piece->names;
@@ -311,7 +313,7 @@ class Finder {
     if (!change.names.empty() || change.anywhere) out_.all.push_back(std::move(change));
   }
 
-  /// An operator that prints.
+  /// Whether the piece is an operator that prints to a stream.
   static bool takes_stream(const Part& part) {
     const auto& tokens = part.source->tokens.all;
     for (std::size_t i = part.piece->range.begin; i < part.piece->range.end; ++i) {
@@ -326,7 +328,8 @@ class Finder {
            !(part.piece->range.end == part.piece->range.begin + 3 &&
              part.source->tokens.all[part.piece->range.begin + 2].is("once"));
   }
-  /// Directives without a meaning of their own: the text that they hold or include is compared.
+  /// Whether a directive has no meaning of its own: the text that it contains or includes is
+  /// compared anyway.
   static bool is_neutral(const Part& part) {
     if (part.piece->kind == PieceKind::directive) {
       return !is_pragma(part) && (!defines(part) || is_guard(part));

@@ -18,7 +18,7 @@ bool is_within(Range outer, Range inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;
 }
 
-/// A value that flor::with takes.
+/// Whether flor::with takes a variable of this type.
 bool can_be_attached(const Variable& variable) {
   const Kind kind = variable.type.kind;
   return !variable.type.constant && !variable.binding && !variable.name.empty() &&
@@ -65,7 +65,7 @@ class ForgottenFinder {
 
   const Body& body(int id) const { return model_.bodies()[static_cast<std::size_t>(id)]; }
 
-  /// How many of the headers from `step` on outwards are those of Flor's loops.
+  /// How many of the headers around `step`, itself included, are those of Flor's loops.
   static int around(const Body& body, int step) {
     int count = 0;
     for (; step >= 0; step = body.steps[static_cast<std::size_t>(step)].parent) {
@@ -74,7 +74,7 @@ class ForgottenFinder {
     return count;
   }
 
-  /// Finds the least number of Flor's loops around each function when it is called.
+  /// Finds for each function the smallest number of Flor's loops around its calls.
   void find_depths() {
     depths_.assign(model_.bodies().size(), kUnreached);
     std::vector<int> open;
@@ -109,7 +109,7 @@ class ForgottenFinder {
       if (main) {
         std::size_t at = 0;
         const Use use = first_use(id, header, variable, at);
-        if (use == Use::set) continue;  // each iteration begins with a value of its own
+        if (use == Use::set) continue;  // each iteration sets it before it is read
         if (use == Use::read) where = place(id, at);
       }
       if (!where) where = read_behind(id, loop.whole, loop.parent, variable);
@@ -148,7 +148,7 @@ class ForgottenFinder {
     return false;
   }
 
-  /// The variables from outside of the loop that its statements change beyond doubt.
+  /// The variables from outside the loop that its statements certainly change.
   std::set<int> changed_in(int id, Range loop) const {
     std::set<int> changed;
     const auto add = [&](int variable) {
@@ -172,7 +172,7 @@ class ForgottenFinder {
     return changed;
   }
 
-  /// Numbers that a function of the program takes by reference, and changes.
+  /// Adds numbers that a function of the program takes by reference and changes.
   template <typename Add>
   void add_given(const Call& call, const Add& add) const {
     if (call.bodies.size() != 1) return;
@@ -188,7 +188,8 @@ class ForgottenFinder {
     }
   }
 
-  /// `losses.push_back(loss)`: of a container whose method is not known to only look.
+  /// The container that a method changes, as in `losses.push_back(loss)`, unless the method is
+  /// known only to look; -1: none.
   int changed_by_method(int id, std::size_t at) const {
     const Reader& reader = *body(id).reader;
     if (!reader.is_name(at) || !reader.is(at + 1, ".") || !reader.is(at + 3, "(")) return -1;
@@ -200,7 +201,7 @@ class ForgottenFinder {
     return method_purity(reader.text(at + 2)).pure ? -1 : variable;
   }
 
-  /// Whether the step gives the variable a value without looking at the one that it has.
+  /// Whether the step sets the variable without reading its present value.
   bool sets(int id, const Step& step, int variable) const {
     const Reader& reader = *body(id).reader;
     bool set = false;
@@ -223,7 +224,7 @@ class ForgottenFinder {
     return mentions == 1 && (set || is_given_back(id, step, variable));
   }
 
-  /// A function that the step calls sets the parameter that it is given for.
+  /// Whether a function that the step calls sets the parameter for which it gets the variable.
   bool is_given_back(int id, const Step& step, int variable) const {
     const auto s = static_cast<int>(&step - body(id).steps.data());
     for (const Call& call : effects_.of(id, s).calls) {
@@ -248,8 +249,8 @@ class ForgottenFinder {
     return keys.holds(variable, Extent::whole) || keys.holds(variable, Extent::part);
   }
 
-  /// The first use of the variable in the statements that `header` controls (-1: in all of the
-  /// function).
+  /// The first use of the variable in the statements that `header` controls; -1 means the whole
+  /// function.
   Use first_use(int id, int header, int variable, std::size_t& at) const {
     const auto& steps = body(id).steps;
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -261,14 +262,14 @@ class ForgottenFinder {
       }
       if (steps[s].whole == steps[s].range) continue;
       const Use inside = first_use(id, static_cast<int>(s), variable, at);
-      // A loop that is never entered is rare.
+      // Loops that are never entered are rare, so a loop counts as entered.
       if (inside == Use::read || (inside == Use::set && steps[s].is_loop)) return inside;
     }
     return Use::none;
   }
 
-  /// The place after the loop where code reads the value it left, before the variable gets another
-  /// one.
+  /// Where code after the loop reads the value that the loop left, before the variable is set
+  /// again.
   std::optional<std::string> read_behind(int id, Range loop, int parent, int variable) const {
     const auto& steps = body(id).steps;
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -289,7 +290,7 @@ class ForgottenFinder {
     return step == header;
   }
 
-  /// The place where a caller reads the variable that it passed by reference.
+  /// Where a caller reads the variable that it passed by reference.
   std::optional<std::string> read_by_caller(int id, int variable) const {
     const Variable& v = model_.variable(variable);
     if (v.parameter < 0) return std::nullopt;
@@ -315,13 +316,13 @@ class ForgottenFinder {
   const Model& model_;
   const Effects& effects_;
   std::vector<int> depths_;   // by body
-  std::set<int> mentioned_;   // by flor::checkpoints or flor::with, wherever they stand
+  std::set<int> mentioned_;   // by flor::checkpoints or flor::with, anywhere in the program
   std::set<int> told_;
   std::vector<Forgotten> out_;
 };
 
 std::vector<Forgotten> find_forgotten(const std::vector<SourceText>& texts) {
-  constexpr std::size_t kWorkMax = 5'000'000;  // some 50 ms: the program is about to begin
+  constexpr std::size_t kWorkMax = 5'000'000;  // about 50 ms, since the program is waiting to begin
   std::vector<SourcePointer> sources;
   std::vector<const Source*> all;
   for (const SourceText& file : texts) {

@@ -1,6 +1,6 @@
-// Finds variables that a recording would not keep: a loop changes them, code after it (or its next
-// iteration) reads them, and the program does not register them. Advice, not proof: doubtful ones
-// are not named.
+// Finds variables that the program should register but does not: a loop changes them, and code
+// after the loop, or its next iteration, reads them. This is advice, not proof: doubtful cases are
+// left out.
 #pragma once
 
 #include "sources/analysis.h"
@@ -12,11 +12,11 @@ namespace flor::sources {
 
 struct Forgotten {
   std::string variable, loop;
-  std::string where;  ///< "train.cpp:24", that reads it
+  std::string where;  ///< place that reads it, e.g. "train.cpp:24"
   bool operator==(const Forgotten&) const = default;
 };
 
-/// `texts`: all sources of one program. The result is in the order of its loops.
+/// `texts` are all sources of one program. The result is in the order of the program's loops.
 std::vector<Forgotten> find_forgotten(const std::vector<SourceText>& texts);
 
 }  // namespace flor::sources

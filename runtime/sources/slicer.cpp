@@ -18,7 +18,7 @@ void Slicer::add_step(int body, int step, bool up) {
   if (!inserted && (found->second || !up)) return;
   found->second = up;
   const StepEffects& effects = q_.effects_.of(body, step);
-  // State that libraries kept before the loops began was not changed by any loop.
+  // What libraries kept before the main loops began was not changed by any loop.
   const bool early = q_.is_early(body, step);
   for (const auto& [variable, extent] : effects.reads) {
     if (variable != q_.model_.outside() || !early) add_variable(variable, extent, up);
@@ -31,8 +31,8 @@ void Slicer::add_step(int body, int step, bool up) {
   add_control(body, step, up);
 }
 
-/// Adds results that called functions return through parameters, and all that passed functions may
-/// do.
+/// Adds what called functions return through parameters, and everything that functions passed to a
+/// call may do.
 void Slicer::add_calls(const StepEffects& effects) {
   for (const Call& call : effects.calls) {
     for (const int id : call.bodies) {
@@ -51,7 +51,7 @@ void Slicer::add_calls(const StepEffects& effects) {
   }
 }
 
-/// Adds whatever decides whether the step is executed: the headers around it, statements before it
+/// Adds whatever decides whether the step is executed: the headers around it, earlier statements
 /// that may leave, and the same for its callers.
 void Slicer::add_control(int body, int step, bool up) {
   if (!controlled_.insert({body, step}).second && !up) return;
@@ -61,7 +61,7 @@ void Slicer::add_control(int body, int step, bool up) {
   add_exits(body, step, up);
   if (up) add_callers(body);
   if (own.function == function.block) return;
-  // In a lambda: wherever its variable is used it may be called.
+  // A lambda may be called wherever the variable that holds it is used.
   for (std::size_t s = 0; s < function.steps.size(); ++s) {
     const Step& other = function.steps[s];
     const bool around = other.range.begin <= own.function.begin &&
@@ -82,7 +82,7 @@ void Slicer::add_control(int body, int step, bool up) {
   }
 }
 
-/// Statements before it that may leave the function or the loop which holds both.
+/// Adds statements before the step that may leave the function or loop around both.
 void Slicer::add_exits(int body, int step, bool up) {
   const Body& function = q_.model_.bodies()[static_cast<std::size_t>(body)];
   const Step& own = function.steps[static_cast<std::size_t>(step)];
@@ -95,8 +95,9 @@ void Slicer::add_exits(int body, int step, bool up) {
     const bool leaves = word == "return" || word == "throw" || word == "goto" || word == "co_return";
     const bool jumps = word == "break" || word == "continue";
     if ((!leaves && !jumps) || exit.parent < 0 || exit.function != own.function) continue;
-    bool both = leaves;          // the exited loop or function holds both
-    // A plain loop executes the step after the exit, and so may a jump back.
+    bool both = leaves;          // the function or loop that is left contains both steps
+    // In a loop that Flor does not wrap, a later iteration may execute the step after the exit. A
+    // goto may jump back to the step.
     bool comes_again = word == "goto";
     for (int p = exit.parent; p >= 0; p = function.steps[static_cast<std::size_t>(p)].parent) {
       const Step& header = function.steps[static_cast<std::size_t>(p)];
@@ -120,7 +121,8 @@ void Slicer::add_callers(int body) {
 }
 
 void Slicer::add_variable(int variable, Extent extent, bool up) {
-  if (q_.model_.variable(variable).is_result) up = false;  // into the called function, not out of it
+  // The result of a function is followed into the function, not out to its callers.
+  if (q_.model_.variable(variable).is_result) up = false;
   const auto [found, inserted] = known_.try_emplace({variable, extent}, up);
   if (!inserted && (found->second || !up)) return;
   found->second = up;
@@ -134,7 +136,7 @@ void Slicer::expand(int id, Extent extent, bool up) {
   if (extent == Extent::whole) {
     for (const int other : q_.effects_.reachable(id)) add_variable(other, Extent::whole, up);
   }
-  // A part of code that is not shown, if the variable refers to that.
+  // The variable may refer to code outside these sources, which keeps parts of it.
   if (extent == Extent::part && id != q_.model_.outside()) {
     const auto reachable = q_.effects_.reachable(id);
     if (std::ranges::find(reachable, q_.model_.outside()) != reachable.end()) {
@@ -167,7 +169,7 @@ void Slicer::expand(int id, Extent extent, bool up) {
     }
     if (!given) continue;
     for (const auto& [other, other_extent] : *given) add_variable(other, other_extent, true);
-    // An argument without a variable of its own, as `f(g(x))`: all that the call reads.
+    // An argument that is no variable, as in `f(g(x))`: everything that the call reads.
     if (given->empty() && id != body.self) add_step(caller.body, caller.step, true);
   }
 }

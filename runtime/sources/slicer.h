@@ -1,5 +1,5 @@
-// Follows the dependences of a statement backwards: into functions that it calls, and from its
-// place out to the callers of its own function.
+// Follows what a statement depends on backwards (a program slice): into the functions that it
+// calls, and out to the callers of the function that contains it.
 #pragma once
 
 #include "sources/source_questions.h"
@@ -29,7 +29,7 @@ class Slicer {
 
   const Questions& q_;
   Keys reads_;
-  std::map<std::pair<int, Extent>, bool> known_;       // to whether it goes up
+  std::map<std::pair<int, Extent>, bool> known_;  // variable to `up`: whether callers are followed
   std::map<std::pair<int, int>, bool> steps_;
   std::set<std::pair<int, int>> controlled_;
   std::set<int> ascended_;

@@ -15,12 +15,12 @@ bool holds(Range outer, Range inner) {
 }
 bool meet(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
 
-/// Whether a change of one extent may change a value that is read with the other.
+/// Whether a change of one extent may alter a value that is read with the other.
 bool conflict(Extent changed, Extent read) {
   return changed != Extent::part || read == Extent::whole;
 }
 
-/// Text goes there, and nothing that a program computes comes from there.
+/// Whether text goes there, while nothing that a program computes comes from there.
 bool is_output(std::string_view name) {
   return name == "stdout" || name == "stderr" || name == "cout" || name == "cerr" ||
          name == "clog" || is_print(name);
@@ -36,7 +36,7 @@ std::string question_of(const Change& change) {
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------
-// State that is kept.
+// State that a replay restores.
 
 KeptState::KeptState(const Effects& effects) {
   const auto& bodies = effects.model().bodies();
@@ -61,7 +61,7 @@ KeptState::KeptState(const Effects& effects) {
       }
     }
   }
-  // Functions that register their parameters.
+  // Functions that register their parameters register what callers pass.
   for (const auto& [parameter, given] : given_) {
     const Body& body = bodies[static_cast<std::size_t>(parameter.first)];
     const auto index = static_cast<std::size_t>(parameter.second);
@@ -92,7 +92,7 @@ bool KeptState::add_aliases(const Effects& effects) {
                          : index < body.parameters.size() ? body.parameters[index]
                                                           : -1;
     if (variable < 0) continue;
-    // A function that calls itself may pass its own parameter on.
+    // A function that calls itself may pass its own parameter on, which says nothing new.
     const auto itself = [&](const Keys& keys) {
       return !keys.empty() &&
              std::ranges::all_of(keys, [&](const auto& key) { return key.first == variable; });
@@ -122,7 +122,7 @@ bool KeptState::add_aliases(const Effects& effects) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Values that are read.
+// Values that questions read.
 
 Questions::Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
                      std::vector<std::pair<const Source*, Range>> main, std::size_t work_max)
@@ -152,7 +152,7 @@ void Questions::find_calls_and_writes() {
   }
 }
 
-/// Finds the early bodies: those that some statement calls, and only early statements.
+/// Finds the early bodies: those that are called, and only by early statements.
 void Questions::find_early() {
   const auto& bodies = model_.bodies();
   early_.assign(bodies.size(), false);
@@ -185,12 +185,12 @@ bool Questions::is_early(int body, int step) const {
   const Body& function = model_.bodies()[static_cast<std::size_t>(body)];
   if (!function.piece->entry || main_.empty()) return false;
   const Step& own = function.steps[static_cast<std::size_t>(step)];
-  if (own.function != function.block) return false;  // in a lambda
+  if (own.function != function.block) return false;  // it belongs to a lambda
   return std::ranges::all_of(main_, [&](const auto& loop) {
     const bool here = loop.first == &function.reader->source() &&
                       function.piece->range.holds(loop.second.begin);
     if (!here || own.whole.end > loop.second.begin) return false;
-    // No loop brings it back.
+    // No loop around the main loop executes the step again.
     return std::ranges::none_of(function.steps, [&](const Step& other) {
       return other.is_loop && holds(other.whole, loop.second) && other.whole != loop.second;
     });
@@ -225,7 +225,7 @@ std::optional<std::pair<int, std::size_t>> Questions::body_at(const Source& sour
   return std::nullopt;
 }
 
-/// The variables that the statements of the loop may change, and that outlive it.
+/// The variables that the statements of the loop may change, and that outlive the loop.
 Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
   const int body = body_at(source, loop.begin)->first;
   const Body& function = model_.bodies()[static_cast<std::size_t>(body)];
@@ -251,7 +251,7 @@ Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
     }
   }
   ascend(written, through);
-  std::set<int> active{body};  // functions that may be running around the loop
+  std::set<int> active{body};  // functions that may be running while the loop does
   std::vector<int> open{body};
   while (!open.empty()) {
     const auto found = callers_.find(open.back());
@@ -261,7 +261,7 @@ Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
       if (active.insert(caller.body).second) open.push_back(caller.body);
     }
   }
-  const auto is_gone = [&](const Variable& v) {  // its life does not touch the loop
+  const auto is_gone = [&](const Variable& v) {  // the variable does not exist while the loop runs
     if (v.persistent || v.body < 0) return false;
     return !active.contains(v.body) || (v.body == body && v.at > 0 && !meet(v.scope, loop));
   };
@@ -277,8 +277,8 @@ Keys Questions::changed_by(const Source& source, Range loop, bool main) const {
 }
 
 /// Adds the objects that changed variables refer to, and the arguments that callers passed for
-/// changed parameters. For `~variable`, a parameter that is only iterated, an argument may be known
-/// to stay unchanged.
+/// changed parameters. For `~variable`, a parameter that is only iterated over, some arguments are
+/// known to stay unchanged.
 void Questions::ascend(Keys& changed, std::set<int>& through) const {
   std::set<int> done;
   std::vector<int> open(through.begin(), through.end());
@@ -326,7 +326,7 @@ void Questions::ascend(Keys& changed, std::set<int>& through) const {
   }
 }
 
-/// The first thing that each iteration does with the variable is to give it a value.
+/// Whether each iteration sets the variable before it does anything else with it.
 bool Questions::begins_anew(int variable, int body, Range loop) const {
   const Body& function = model_.bodies()[static_cast<std::size_t>(body)];
   for (std::size_t s = 0; s < function.steps.size(); ++s) {
@@ -360,7 +360,7 @@ std::optional<Questions::Read> Questions::find(const Source& source, Range loop,
     return Read{slices_.front().change, slices_.front().question, {}, false};
   }
   const Keys changed = changed_by(source, loop, main);
-  std::optional<Read> outside;  // a variable says more
+  std::optional<Read> outside;  // only used if no variable is found, which says more
   for (const Slice& slice : slices_) {
     if (!main && slice.change->source == &source && holds(loop, slice.change->now)) continue;
     for (const auto& [variable, extent] : changed) {
@@ -405,7 +405,7 @@ bool Questions::leaves_function(const Source& source, Range loop) const {
   return false;
 }
 
-/// Whether the sources show all that changes it, and all that it is.
+/// Whether the sources show everything that changes the variable, and everything that it holds.
 bool Questions::is_shown(int id) const {
   const Variable& variable = model_.variable(id);
   const Type& type = variable.type;
@@ -425,8 +425,8 @@ bool Questions::outlives(int id, const Source& source, Range loop) const {
 
 std::optional<std::string> Questions::unproven() const {
   if (!complete_) return "the sources are too many to be analysed";
-  // State of libraries is as it was before the loops, unless code in these calls code that is not
-  // shown.
+  // State of libraries is as it was before the loops, unless code in the loops calls code outside
+  // these sources.
   const bool calls_outside = std::ranges::any_of(main_, [this](const auto& loop) {
     if (!body_at(*loop.first, loop.second.begin)) return true;
     return std::ranges::any_of(changed_by(*loop.first, loop.second, true), [this](const auto& key) {

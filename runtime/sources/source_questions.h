@@ -1,6 +1,6 @@
-// Finds the values that new log statements may read, and whether a loop may have left them changed:
-// followed backwards through assignments, calls, aliases and conditions. A value counts unless it
-// is shown to be harmless.
+// Finds the values that new log statements may read, by following assignments, calls, aliases and
+// conditions backwards, and tells whether a loop that is skipped may have changed them. In doubt, a
+// value counts as changed.
 #pragma once
 
 #include "sources/changes.h"
@@ -15,7 +15,7 @@
 
 namespace flor::sources {
 
-/// The variables that the runtime restores, and aliases of them.
+/// The variables that a replay restores, and their aliases.
 class KeptState {
  public:
   explicit KeptState(const Effects& effects);
@@ -26,39 +26,44 @@ class KeptState {
   bool add_aliases(const Effects& effects);
 
   std::set<int> kept_;
-  std::map<std::pair<int, int>, std::vector<Keys>> given_;  ///< to parameters of bodies
+  /// The arguments that calls pass, by body and index of the parameter. Index -1 stands for the
+  /// object that a method is called on.
+  std::map<std::pair<int, int>, std::vector<Keys>> given_;
 };
 
-/// All that a changed statement may depend on.
+/// All variables that a changed statement may depend on.
 struct Slice {
   const Change* change = nullptr;
   std::string question;  ///< the logged name, or the text of the change
   Keys reads;
-  bool understood = false;  ///< it is part of a function
+  bool understood = false;  ///< false: the changed statement is in no function
 };
 
 class Questions {
  public:
-  /// The sources of one program, and the changes; they must outlive this.
-  /// `main`: where the recorded main loops are.
+  /// `sources` are those of one program; they and `changes` must outlive this object. `main` says
+  /// where the recorded main loops are.
   Questions(const std::vector<const Source*>& sources, const std::vector<Change>& changes,
             std::vector<std::pair<const Source*, Range>> main,
             std::size_t work_max = Effects::kWorkMax);
 
-  /// False if the sources are too many: then every loop may leave values that any change reads.
+  /// False if the sources are too large to analyse. Then every loop may leave values that a change
+  /// reads.
   bool complete() const { return complete_; }
   struct Read {
     const Change* change = nullptr;
     std::string question, variable;
-    bool outside = false;  ///< what libraries keep
+    bool outside = false;  ///< state that libraries keep
   };
-  /// A value that the loop changes, that is not kept, and that changed code outside of it may read.
+  /// A value that the loop changes, that is not restored, and that changed code outside the loop
+  /// may read.
   std::optional<Read> of_nested(const Source& source, Range loop) const;
-  /// The same for values that outlive the iterations of a main loop; code in the loop counts, too.
+  /// A value that outlives an iteration of the main loop, that the loop changes, that is not
+  /// restored, and that changed code inside or outside the loop may read.
   std::optional<Read> of_main(const Source& source, Range loop) const;
-  /// A `return` or `goto` in the loop may leave the function that holds it.
+  /// Whether a `return` or `goto` in the loop may leave the function around it.
   bool leaves_function(const Source& source, Range loop) const;
-  /// A read of a question that the sources do not show, or nothing.
+  /// What a question reads that the sources do not account for; nothing if there is no such read.
   std::optional<std::string> unproven() const;
 
  private:
@@ -77,7 +82,7 @@ class Questions {
   Model model_;
   Effects effects_;
   KeptState kept_;
-  /// A caller of a body: body and step, and the call.
+  /// A call of a body: the calling body and step, and the call.
   struct Caller {
     int body, step;
     const Call* call;
@@ -91,11 +96,11 @@ class Questions {
     int body, step;
     Extent extent;
   };
-  std::map<int, std::vector<Writer>> writers_;  ///< of the variable itself
+  std::map<int, std::vector<Writer>> writers_;  ///< statements that write to the variable itself
   std::vector<Slice> slices_;
   std::vector<std::pair<const Source*, Range>> main_;
-  std::vector<bool> early_;  ///< bodies that are called only before the main loops begin
-  /// The step is executed only before the main loops begin.
+  std::vector<bool> early_;  ///< bodies that are only called before the main loops begin
+  /// Whether the step is only executed before the main loops begin.
   bool is_early(int body, int step) const;
   bool complete_ = true;
 };

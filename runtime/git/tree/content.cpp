@@ -15,7 +15,7 @@
 namespace flor::git {
 namespace {
 
-/// Files over this size are streamed, unless something converts them.
+/// Larger files are streamed into the database, unless a filter converts them.
 constexpr std::uint64_t kStreamedSize = 32u << 20;
 
 class Descriptor {
@@ -71,8 +71,8 @@ ContentWriter::ContentWriter(git_repository* repository, std::filesystem::path r
   git_config* config = nullptr;
   check(git_repository_config_snapshot(&config, repository), "cannot read the git configuration");
   config_.reset(config);
-  // libgit2's filters ask the index of the repository. They get one in memory that holds only the
-  // entries that they may ask for: the real one may have a form that libgit2 cannot read.
+  // libgit2's filters read the index of the repository. They get one in memory with only the
+  // entries they may need, since libgit2 may not be able to read the form of the real one.
   git_index* memory = nullptr;
   check(git_index_new(&memory), "cannot make an index");
   index_.reset(memory);
@@ -88,7 +88,7 @@ void ContentWriter::know(const TrackedEntry& tracked) {
   entry.mode = tracked.mode;
   entry.id = tracked.id;
   entry.path = tracked.path.c_str();
-  // An object that is missing (a partial clone) is no reason to fail: it is only a hint.
+  // An object may be missing, as in a partial clone. That is no failure: the entry is only a hint.
   git_index_add(index_.get(), &entry);
 }
 
@@ -162,7 +162,8 @@ StoredContent ContentWriter::store_file(const FileEntry& entry, const TrackedEnt
   return result;
 }
 
-/// Looks for secrets in pieces that overlap by more than a key is long.
+/// Streams a large file. Searches for secrets in pieces that overlap by more than the length of a
+/// key.
 StoredContent ContentWriter::store_large(int file, std::uint64_t size,
                                          const std::string* guarded) {
   constexpr std::size_t kOverlap = 16 << 10;
@@ -235,7 +236,7 @@ bool ContentWriter::clean(const FileEntry& entry, const std::string& driver, int
     result = problem(fmt::format("its filter '{}' failed", printable(driver)));
     return false;
   } else {
-    ::lseek(file, 0, SEEK_SET);  // as git does, the content as it is
+    ::lseek(file, 0, SEEK_SET);  // without the filter the content is stored as it is, as git does
   }
   return true;
 }

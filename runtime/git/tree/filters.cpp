@@ -85,7 +85,8 @@ std::optional<std::string> to_utf8(std::string_view text, const std::string& enc
   std::transform(from.begin(), from.end(), from.begin(), [](char c) {
     return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   });
-  // The forms with a byte order mark, as git names them: iconv takes the mark as part of the text.
+  // git's names for encodings with a byte order mark. iconv removes the mark for "UTF-16", but
+  // keeps it as text for "UTF-16LE".
   if (from == "UTF-16LE-BOM") from = "UTF-16";
   const iconv_t converter = ::iconv_open("UTF-8", from.c_str());
   if (converter == reinterpret_cast<iconv_t>(-1)) return std::nullopt;

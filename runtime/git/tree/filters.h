@@ -1,5 +1,5 @@
-// The conversions of .gitattributes that libgit2 does not do: clean commands of filter drivers (git
-// lfs and the like) and working-tree-encoding.
+// The conversions of .gitattributes that libgit2 does not implement: clean commands of filter
+// drivers (such as git lfs), and working-tree-encoding.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +9,15 @@
 
 namespace flor::git {
 
-/// Runs `command` by the shell in `root`, with the open file `input` as its standard input, and
-/// returns its output; "%f" stands for `path`, quoted. Nothing if it fails.
+/// Runs `command` in a shell in `root`, with the open file `input` as standard input, and returns
+/// its output. "%f" in the command is replaced by `path`, quoted. Returns nothing if the command
+/// fails.
 std::optional<std::string> run_clean_command(const std::string& command,
                                              const std::filesystem::path& root,
                                              const std::string& path, int input);
 
-/// `text` in UTF-8; nothing if it is not well-formed or the encoding is unknown.
+/// Converts `text` from `encoding` to UTF-8. Nothing if it is not well-formed, or the encoding
+/// unknown.
 std::optional<std::string> to_utf8(std::string_view text, const std::string& encoding);
 
 }  // namespace flor::git

@@ -26,8 +26,8 @@ bool in_class(std::string_view name, char c) {
   return false;
 }
 
-/// Matches `c` against the bracket expression that starts at pattern[at] == '['. Moves `at` after
-/// it; nothing if the expression never ends, in which case no text matches.
+/// Matches `c` against the bracket expression that begins at pattern[at] == '[', and moves `at`
+/// behind it. Nothing if the expression has no end; then the pattern matches no text.
 std::optional<bool> match_bracket(std::string_view pattern, std::size_t& at, char c) {
   std::size_t i = at + 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -69,7 +69,7 @@ std::optional<bool> match_bracket(std::string_view pattern, std::size_t& at, cha
 
 Glob::Glob(std::string_view pattern) : pattern_(pattern) { valid_ = compile(); }
 
-/// False for a pattern that nothing matches.
+/// Splits the pattern into parts and tokens. False if the pattern cannot match any text.
 bool Glob::compile() {
   parts_.emplace_back();
   for (std::size_t at = 0; at < pattern_.size();) {
@@ -101,7 +101,7 @@ void Glob::end_part() {
   parts_.push_back({.begin = tokens_.size()});
 }
 
-/// Returns the place after the stars, and after the slash that belongs to them.
+/// Compiles stars. Returns the position after them, and after a slash that belongs to them.
 std::size_t Glob::compile_stars(std::size_t at) {
   const bool begins = at == 0 || pattern_[at - 1] == '/';
   const std::size_t first = at;
@@ -126,8 +126,8 @@ bool Glob::match_token(const Token& token, char c) const {
   return match_bracket(pattern_, at, c).value_or(false);
 }
 
-/// Where the text does not continue as the pattern does, the last star takes one byte more: an
-/// earlier one need not be tried again, since the last can take all that it could.
+/// When the text and the pattern differ, the last star takes one more byte. Earlier stars need not
+/// be tried again, since the last star can take whatever they could.
 bool Glob::match_part(const Part& part, std::string_view text, std::size_t* steps) const {
   std::size_t token = part.begin, at = 0, star = tokens_.size(), taken = 0;
   while (at < text.size()) {
@@ -150,7 +150,7 @@ bool Glob::match_part(const Part& part, std::string_view text, std::size_t* step
   return token == part.end;
 }
 
-/// The same once more, with parts for bytes and "**" for stars.
+/// Works like match_part, with parts instead of bytes and "**" instead of stars.
 bool Glob::match(std::string_view text, std::size_t* steps) const {
   if (!valid_) return false;
   const std::size_t end = text.size() + 1;

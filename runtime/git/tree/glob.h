@@ -1,5 +1,5 @@
-// Shell patterns as git has them, matched in at most as many steps as pattern and text have bytes,
-// multiplied. The one matcher of such patterns in Flor.
+// Shell patterns with git's rules. Matching takes at most (bytes of the pattern) * (bytes of the
+// text) steps. All of Flor uses this matcher.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,25 @@
 
 namespace flor::git {
 
-/// `*` and `?` stop at slashes, `**` between slashes does not.
+/// `*` and `?` do not match a slash; `**` between slashes does.
 class Glob {
  public:
   explicit Glob(std::string_view pattern);
 
   bool matches(std::string_view text) const { return match(text, nullptr); }
-  /// Adds the steps that it takes, for tests.
+  /// Adds the number of steps taken to `steps`, for tests.
   bool matches(std::string_view text, std::size_t& steps) const { return match(text, &steps); }
 
  private:
   struct Token {
     enum class Kind { byte, any, star, bracket } kind = Kind::byte;
     char byte = 0;
-    std::size_t at = 0;  ///< of a bracket expression, in the pattern
+    std::size_t at = 0;  ///< position of a bracket expression in the pattern
   };
-  /// The tokens between two slashes.
+  /// The tokens between two slashes of the pattern.
   struct Part {
-    bool many = false;      ///< "**": any number of parts of a path
-    std::size_t least = 0;  ///< of them
+    bool many = false;      ///< "**": matches any number of path components
+    std::size_t least = 0;  ///< fewest components that "**" matches
     std::size_t begin = 0, end = 0;  ///< tokens
   };
   bool compile();

@@ -12,7 +12,7 @@ bool is_plain(std::string_view text) {
   return true;
 }
 
-/// Without trailing blanks, unless a backslash protects them.
+/// Removes trailing blanks, except one that a backslash protects.
 std::string_view trim(std::string_view line) {
   std::size_t end = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -53,7 +53,8 @@ void PatternList::add(std::string_view line) {
   pattern.literal_tail = pattern.only_name && line.starts_with('*') && is_plain(line.substr(1));
   pattern.text = line;
   if (!pattern.literal && !pattern.literal_tail) {
-    // As in git, stars after such a beginning are the first of their pattern: "a**/b" is "ab", too.
+    // As in git, stars after a literal beginning count as the first of their pattern: "a**/b"
+    // matches "ab".
     while (!pattern.only_name && !is_special(line[pattern.plain])) ++pattern.plain;
     pattern.glob.emplace(line.substr(pattern.plain));
   }

@@ -1,5 +1,5 @@
-// Patterns of .gitignore files (and of flor.exclude, which has the same form), and the stack of
-// those in force in a directory while the work tree is walked.
+// The patterns of .gitignore files (and of flor.exclude, which has the same syntax), and the stack
+// of pattern lists that apply in a directory while the work tree is walked.
 #pragma once
 
 #include "git/tree/glob.h"
@@ -14,11 +14,11 @@ namespace flor::git {
 /// The patterns of one file.
 class PatternList {
  public:
-  /// `base` is the directory the patterns are relative to: empty or with a trailing slash.
+  /// `base` is the directory that the patterns are relative to: empty, or with a trailing slash.
   PatternList(std::string_view text, std::string base);
 
-  /// True: excluded; false: included again by a `!` pattern; nothing: no pattern matches. `path` is
-  /// relative to the root of the work tree.
+  /// Returns true if the patterns exclude the path, false if a `!` pattern includes it again, and
+  /// nothing if no pattern matches. `path` is relative to the root of the work tree.
   std::optional<bool> excludes(std::string_view path, bool is_directory) const;
   bool empty() const { return patterns_.empty(); }
 
@@ -27,11 +27,11 @@ class PatternList {
     std::string text;
     bool negated = false;
     bool only_directories = false;
-    bool only_name = false;     ///< no slash inside: matches the last component at any depth
-    bool literal = false;       ///< nothing special in the text
-    bool literal_tail = false;  ///< "*" and then nothing special
-    std::size_t plain = 0;      ///< bytes before those that `glob` matches
-    std::optional<Glob> glob;   ///< where it is neither
+    bool only_name = false;     ///< has no slash: matches the last component at any depth
+    bool literal = false;       ///< has no wildcard
+    bool literal_tail = false;  ///< "*" followed by text without wildcards
+    std::size_t plain = 0;      ///< length of the wildcard-free beginning
+    std::optional<Glob> glob;   ///< for the rest of any other pattern
   };
   void add(std::string_view line);
   static bool matches(const Pattern& pattern, std::string_view text);
@@ -40,12 +40,13 @@ class PatternList {
   std::vector<Pattern> patterns_;
 };
 
-/// Pattern lists by rising precedence; the last list with a match for a path decides.
+/// Pattern lists in order of rising precedence: the last list with a match for a path decides.
 class IgnoreStack {
  public:
   void push(PatternList list) { lists_.push_back(std::move(list)); }
   void pop() { lists_.pop_back(); }
-  /// For a path whose parents are not ignored.
+  /// Whether the path is ignored. To be called only for paths whose parent directories are not
+  /// ignored.
   bool ignores(std::string_view path, bool is_directory) const;
 
  private:

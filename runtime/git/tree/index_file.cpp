@@ -16,7 +16,7 @@ namespace flor::git {
 namespace {
 
 constexpr std::uint32_t kModeDirectory = 0040000;
-constexpr std::size_t kFixedSize = 62;  // of an entry, up to and with its flags
+constexpr std::size_t kFixedSize = 62;  // bytes of an entry, up to and including its flags
 constexpr std::uint16_t kFlagExtended = 0x4000;
 constexpr std::uint16_t kFlagStage = 0x3000;
 constexpr std::uint16_t kExtendedSkipWorktree = 0x4000;
@@ -51,7 +51,7 @@ std::optional<RawFile> read_whole(const std::filesystem::path& path) {
   return raw;
 }
 
-/// A bounds-checked cursor over big-endian data.
+/// A bounds-checked reader of big-endian data.
 class Cursor {
  public:
   Cursor(std::string_view bytes, const std::filesystem::path& file) : bytes_(bytes), file_(file) {}
@@ -82,7 +82,7 @@ class Cursor {
     std::memcpy(id.id, take(GIT_OID_RAWSZ).data(), GIT_OID_RAWSZ);
     return id;
   }
-  /// Up to the next NUL, which is consumed.
+  /// The text up to the next NUL byte, which is consumed, too.
   std::string_view text() {
     const std::size_t end = bytes_.find('\0', at_);
     if (end == std::string_view::npos) damaged();
@@ -115,10 +115,10 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-/// Positions of the set bits of an EWAH-compressed bitmap, as the split index uses them.
+/// The positions of the set bits in an EWAH-compressed bitmap, which the split index uses.
 std::vector<std::size_t> read_bitmap(Cursor& in) {
   std::vector<std::size_t> set;
-  in.u32();  // bits in all
+  in.u32();  // number of bits in all
   std::size_t words = in.u32();
   std::size_t bit = 0;
   while (words > 0) {
@@ -173,7 +173,7 @@ ParsedEntry read_entry(Cursor& in, unsigned version, std::string& previous) {
   const std::uint16_t extended = flags & kFlagExtended ? in.u16() : std::uint16_t{0};
   entry.stage = (flags & kFlagStage) >> 12;
   entry.skip_worktree = extended & kExtendedSkipWorktree;
-  // An added name without content yet: never taken for unmodified.
+  // A name added without content yet (git add -N): must never count as unmodified.
   if (extended & kExtendedIntentToAdd) entry.mtime_s = entry.inode = 0;
   if (version == 4) {
     const std::size_t strip = in.offset_varint();
@@ -223,7 +223,7 @@ Parsed parse(std::string_view bytes, const std::filesystem::path& file) {
   return parsed;
 }
 
-/// The shared base of a split index, with the changes applied.
+/// Applies the changes of a split index to its shared base.
 std::vector<ParsedEntry> join_split(std::vector<ParsedEntry> base, Parsed changes,
                                     const std::filesystem::path& file) {
   std::vector<bool> gone(base.size());
@@ -249,7 +249,7 @@ std::vector<ParsedEntry> join_split(std::vector<ParsedEntry> base, Parsed change
   return joined;
 }
 
-/// Adds every file below a directory that a sparse index holds as one entry.
+/// Adds every file below a directory that a sparse index keeps as a single entry.
 void expand(git_repository* repository, const git_oid& tree_id, const std::string& prefix,
             std::vector<TrackedEntry>& out) {
   git_tree* raw = nullptr;
@@ -276,14 +276,15 @@ void expand(git_repository* repository, const git_oid& tree_id, const std::strin
 bool TrackedEntry::matches(const FileStat& now, std::int64_t index_mtime_s) const {
   constexpr std::int64_t kSecond = 1'000'000'000;
   if (conflicted || mtime_s == 0 || inode == 0) return false;
-  if (static_cast<std::int64_t>(mtime_s) >= index_mtime_s) return false;  // racily clean
+  // The file may have changed in the same second, after git had looked at it.
+  if (static_cast<std::int64_t>(mtime_s) >= index_mtime_s) return false;
   const auto low = [](auto value) { return static_cast<std::uint32_t>(value); };
   if (low(now.mtime_ns / kSecond) != mtime_s || low(now.mtime_ns % kSecond) != mtime_ns ||
       low(now.ctime_ns / kSecond) != ctime_s || low(now.ctime_ns % kSecond) != ctime_ns ||
       low(now.inode) != inode || low(now.size) != size) {
     return false;
   }
-  // git writes size 0 for entries it knows to be racy.
+  // git writes size 0 for an entry that may have changed right after git looked at it.
   return size != 0 || git_oid_streq(&id, kEmptyBlob.data()) == 0;
 }
 

@@ -24,7 +24,7 @@ StatAhead::StatAhead(const std::filesystem::path& root, const std::vector<Tracke
   const store::SignalsBlocked inherited_by_the_thread;
   try {
     thread_ = std::thread([this, directory] { run(directory); });
-  } catch (const std::system_error&) {  // no more threads: the walk does without
+  } catch (const std::system_error&) {  // no thread available: the walk does without
     ::close(directory);
   }
 }

@@ -1,5 +1,6 @@
-// Looks at tracked files on a second thread, from the last to the first, while the walk starts at
-// the first: asking the kernel about 10,000 files is most of the cost of committing them.
+// Reads the stat data of tracked files on a second thread, from the last file to the first, while
+// the walk starts at the first. Asking the kernel about 10,000 files is most of the cost of
+// committing them.
 #pragma once
 
 #include "git/tree/index_file.h"
@@ -17,14 +18,14 @@ namespace flor::git {
 
 class StatAhead {
  public:
-  /// Starts at once, unless there is too little to do or no second processor. The entries must
-  /// outlive this.
+  /// Starts reading at once, unless there are too few files or there is no second processor. The
+  /// entries must outlive this object.
   StatAhead(const std::filesystem::path& root, const std::vector<TrackedEntry>& entries);
   ~StatAhead();
   StatAhead(const StatAhead&) = delete;
   StatAhead& operator=(const StatAhead&) = delete;
 
-  /// The status of entries[at], if it was read already. To be called with rising `at`.
+  /// The stat data of entries[at], if it was read already. To be called with increasing `at`.
   std::optional<FileStat> seen(std::size_t at);
 
  private:

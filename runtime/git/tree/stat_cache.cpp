@@ -14,11 +14,12 @@ namespace flor::git {
 namespace {
 
 constexpr std::string_view kMagic = "FLORSTAT";
-/// Increased, too, when more counts as a secret: files searched before are searched again.
+/// Version of the format. To be increased also when more kinds of content count as secret, so that
+/// all files are searched again.
 constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderSize = 8 + sizeof(std::uint64_t);  // magic, checksum of the rest
 constexpr std::int64_t kSecond = 1'000'000'000;
-/// Longer than a tick of any kernel's coarse clock, which stamps files.
+/// In nanoseconds. Longer than a tick of any kernel's coarse clock, from which file times come.
 constexpr std::int64_t kRacyMargin = 20'000'000;
 
 template <typename T>
@@ -149,7 +150,7 @@ FileStat FileStat::of(const struct stat& status) {
 bool StatCache::trusts(const FileEntry& entry, const FileStat& now) const {
   if (!(entry.stat == now)) return false;
   const std::int64_t latest = std::max(now.mtime_ns, now.ctime_ns);
-  // A time without a fraction comes from a file system that counts in seconds or pairs of them.
+  // A time without a fraction comes from a file system that counts in units of one or two seconds.
   const std::int64_t margin = now.ctime_ns % kSecond == 0 ? 2 * kSecond : kRacyMargin;
   return latest + margin < stamp_ns;
 }

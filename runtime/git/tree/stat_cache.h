@@ -1,6 +1,6 @@
-// The stat data of each file at the last shadow commit of a work tree, so that the next one reads
-// only changed files. Only a cache: any other process may replace it at any time, and one that is
-// missing, damaged or of another version is the same as none.
+// The stat data of each file at the last shadow commit of a work tree, so that the next commit
+// reads only changed files. This is only a cache: any process may replace it at any time, and a
+// missing, damaged or older-format cache counts as empty.
 #pragma once
 
 #include "git/library.h"
@@ -26,40 +26,41 @@ struct FileStat {
   bool operator==(const FileStat&) const = default;
 };
 
-/// A file of the work tree as it is entered into a tree.
+/// A file of the work tree as it is written into a tree object.
 struct FileEntry {
   std::string path;
-  std::uint32_t mode = 0;  ///< as in trees
+  std::uint32_t mode = 0;  ///< as in tree objects
   git_oid id{};
-  FileStat stat;          ///< all zero where it must be looked at again
-  bool searched = false;  ///< for secrets: none are in it
+  FileStat stat;          ///< all zero: the file must be read again
+  bool searched = false;  ///< it was searched for secrets, and has none
 };
 
-/// A directory and its tree.
+/// A directory and the id of its tree object.
 struct DirectoryTree {
   std::string path;  ///< empty for the root, else with a trailing slash
   git_oid id{};
 };
 
 struct StatCache {
-  git_oid commit{};                  ///< the shadow commit that the entries were written for
-  git_oid head{};                    ///< a commit that `commit` has among its ancestors
-  std::int64_t stamp_ns = 0;         ///< clock of the file system when the walk began
-  std::vector<FileEntry> entries;    ///< by path
-  std::vector<DirectoryTree> trees;  ///< of every directory, by path
+  git_oid commit{};                  ///< the shadow commit for which the entries were written
+  git_oid head{};                    ///< an ancestor of `commit`
+  std::int64_t stamp_ns = 0;         ///< clock of the file system when the walk began, in ns
+  std::vector<FileEntry> entries;    ///< sorted by path
+  std::vector<DirectoryTree> trees;  ///< one for every directory, sorted by path
 
-  /// True if the entry's content is known to be that of the file with this stat data. Files that
-  /// changed within the resolution of the clock before the walk are never trusted.
+  /// True if the file with this stat data is known to have the entry's content. A file that changed
+  /// just before the walk, within the resolution of the clock, is never trusted.
   bool trusts(const FileEntry& entry, const FileStat& now) const;
 
-  /// The entry for the tree of a directory; null if there is none.
+  /// The tree of a directory; null if there is none.
   const DirectoryTree* tree_of(std::string_view directory) const;
 
   static StatCache load(const std::filesystem::path& file);
 };
 
-/// Replaces the cache file atomically. Made before the walk, so that its time stamp is of the same
-/// clock as those of the files. Failing to write is not an error: the next commit is slower.
+/// Replaces the cache file atomically. It is made before the walk, so that its time stamp comes
+/// from the same clock as those of the files. A failed write is no error: the next commit is only
+/// slower.
 class StatCacheWriter {
  public:
   explicit StatCacheWriter(const std::filesystem::path& file);

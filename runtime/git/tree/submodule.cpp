@@ -12,7 +12,7 @@ int open_here(RepositoryHandle& handle, const std::filesystem::path& directory) 
   return code;
 }
 
-/// Stops at the first path: one change is enough to know.
+/// Stops at the first changed path: one is enough to know that the work tree is dirty.
 int stop_at_first(const char* /*path*/, unsigned int /*status*/, void* /*payload*/) { return 1; }
 
 bool is_dirty(git_repository* repository) {

@@ -1,4 +1,4 @@
-// Repositories inside the work tree: submodules and clones that happen to lie there.
+// Repositories inside the work tree: submodules, and clones that are not registered as such.
 #pragma once
 
 #include "git/library.h"
@@ -10,8 +10,8 @@
 namespace flor::git {
 
 struct Submodule {
-  std::optional<git_oid> head;  ///< the commit that is checked out
-  std::string problem;          ///< why the recorded commit does not describe its files
+  std::optional<git_oid> head;  ///< the checked-out commit
+  std::string problem;          ///< why `head` alone does not describe its files
 };
 
 /// Whether `directory` is the root of a repository's work tree.

@@ -33,7 +33,7 @@ class Writer {
  public:
   Writer(git_odb* odb, const StatCache& cache) : odb_(odb), cache_(cache) {}
 
-  /// The tree of `entries`, which are all those below `directory`; `cached` are those that the
+  /// Writes the tree of `directory`. `entries` are all files below it, `cached` those that the
   /// cache has there.
   git_oid write(std::string_view directory, std::span<const FileEntry> entries,
                 std::span<const FileEntry> cached) {
@@ -70,7 +70,7 @@ class Writer {
   std::vector<DirectoryTree> take() { return std::move(trees_); }
 
  private:
-  /// The entries below a directory; all of them are neighbours.
+  /// The entries below a directory, which are contiguous.
   static std::span<const FileEntry> range_below(std::span<const FileEntry> entries,
                                                 std::string_view directory) {
     const auto first =
@@ -108,7 +108,7 @@ class Writer {
 
   git_odb* odb_;
   const StatCache& cache_;
-  std::vector<DirectoryTree> trees_;  // parents before children: by path
+  std::vector<DirectoryTree> trees_;  // parents before children, since sorted by path
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 
 namespace flor::git {
 
-/// Writes the trees for `entries` (by path, no path twice and none below another) and returns those
-/// of all directories, by path, the root first. Trees in `cache` are taken to be in the database.
+/// Writes the tree objects for `entries`, which are sorted by path; no path may be there twice, or
+/// be below another. Returns the trees of all directories, sorted by path, the root first. Trees
+/// that `cache` has are taken to be in the database already.
 std::vector<DirectoryTree> write_trees(git_odb* odb, std::span<const FileEntry> entries,
                                        const StatCache& cache);
 

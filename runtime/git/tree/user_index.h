@@ -1,5 +1,5 @@
-// Brings the user's own index in line with a commit. Only for the one case where a shadow commit is
-// the user's commit: HEAD stands on the shadow branch.
+// Updates the user's own index to match a commit. Needed only if HEAD is on the shadow branch, so
+// that a shadow commit is also the user's next commit.
 #pragma once
 
 #include "git/library.h"
@@ -11,16 +11,16 @@
 
 namespace flor::git {
 
-/// Holds git's own lock of the index; releases it without a change unless published.
+/// Holds git's lock on the index. Without `publish` it releases the lock and changes nothing.
 class UserIndexUpdate {
  public:
-  /// Throws flor::Busy if the lock cannot be had within a few seconds.
+  /// Throws flor::Busy if the lock cannot be acquired within a few seconds.
   UserIndexUpdate(std::filesystem::path git_directory, std::filesystem::path root);
   ~UserIndexUpdate();
   UserIndexUpdate(const UserIndexUpdate&) = delete;
   UserIndexUpdate& operator=(const UserIndexUpdate&) = delete;
 
-  /// Makes the new index, so that only a rename is left to do.
+  /// Writes the new index beside the old one, so that `publish` only has to rename it.
   void prepare(const std::vector<FileEntry>& entries);
   void publish();
 

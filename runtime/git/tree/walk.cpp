@@ -30,7 +30,7 @@ struct Child {
   unsigned char type = DT_UNKNOWN;
 };
 
-/// The order of paths: a directory is followed by a slash.
+/// The order of paths, in which the name of a directory counts with a slash after it.
 bool path_order(const Child& a, const Child& b) {
   const std::size_t common = std::min(a.name.size(), b.name.size());
   const int order = std::memcmp(a.name.data(), b.name.data(), common);
@@ -42,7 +42,7 @@ bool path_order(const Child& a, const Child& b) {
   return next(a) < next(b);
 }
 
-/// Names that git refuses because some file system takes them for ".git".
+/// Whether git refuses the name, since some file system takes it for ".git".
 bool is_refused_name(std::string_view name) {
   if (name.empty() || (name[0] != '.' && name[0] != 'g' && name[0] != 'G' && name[0] != '\xE2' &&
                        name[0] != '\xEF')) {
@@ -50,7 +50,7 @@ bool is_refused_name(std::string_view name) {
   }
   std::string lower;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    // HFS+ ignores U+200C..200F, U+202A..202E, U+206A..206F and U+FEFF.
+    // These characters, which HFS+ ignores: U+200C..200F, U+202A..202E, U+206A..206F and U+FEFF.
     const std::string_view three = name.substr(i, 3);
     const auto last = static_cast<unsigned char>(three.back());
     const bool ignorable = three.size() == 3 &&
@@ -88,7 +88,7 @@ std::string read_small(int directory, const char* name) {
 /// Properties of a directory that hold for all entries in it.
 struct Inherited {
   bool ignored = false;   ///< only tracked files count
-  bool excluded = false;  ///< by flor.exclude
+  bool excluded = false;  ///< excluded by flor.exclude
 };
 
 class Walker {
@@ -123,8 +123,8 @@ class Walker {
   std::string path_;  ///< of the present entry; directories end with a slash
   std::size_t tracked_at_ = 0, cached_at_ = 0;
   std::vector<const TrackedEntry*> links_;  ///< tracked submodules
-  std::vector<std::string> without_;        ///< directories that are never recorded, relative
-  std::vector<std::string> built_;          ///< directories that builds write, relative
+  std::vector<std::string> without_;        ///< never recorded; paths relative to the root
+  std::vector<std::string> built_;          ///< written by builds; paths relative to the root
   bool file_mode_ = true, symlinks_ = true;
 };
 
@@ -185,7 +185,8 @@ void Walker::leave_out(std::string_view why) {
   out_.left_out.push_back(fmt::format("{} ({})", printable(path_), why));
 }
 
-/// The tracked file at path_, which is marked as seen. Paths come in order, so this only moves on.
+/// The tracked file at path_, which is marked as seen; null if there is none. Paths come in order,
+/// so the search only moves forward.
 const TrackedEntry* Walker::tracked_file() {
   const auto& entries = in_.index.entries;
   while (tracked_at_ < entries.size() && entries[tracked_at_].path < path_) ++tracked_at_;
@@ -214,7 +215,7 @@ bool Walker::is_to_be_left_out() const {
   return std::find(without_.begin(), without_.end(), path_) != without_.end();
 }
 
-/// A project that is built where its sources lie has no directory that only builds write.
+/// Whether only builds write to this directory: it has CMake's cache but not the project's sources.
 bool Walker::is_built(const std::vector<Child>& children) const {
   if (path_.empty()) return false;
   const auto has = [&](std::string_view name) {
@@ -386,7 +387,7 @@ void Walker::untracked_file(FoundFile found, Inherited inherited) {
   }
 }
 
-/// Takes the content from the cache, if that knows it.
+/// Takes the id of the content from the cache, if it has one for the file as it is.
 void Walker::identify(FoundFile& found) {
   const auto& entries = in_.cache.entries;
   while (cached_at_ < entries.size() && entries[cached_at_].path < path_) ++cached_at_;

@@ -1,5 +1,5 @@
-// Walks a work tree and finds the files that belong into a commit of it: everything tracked, and
-// everything untracked that is not ignored and not to be left out.
+// Walks a work tree and finds the files that belong in a commit of it: all tracked files, and the
+// untracked files that are neither ignored nor to be left out.
 #pragma once
 
 #include "git/library.h"
@@ -17,17 +17,18 @@ namespace flor::git {
 struct FoundFile {
   FileEntry entry;
   const TrackedEntry* tracked = nullptr;  ///< null if untracked
-  bool known = false;                     ///< entry.id is the content; else it must be read
-  bool guarded = false;                   ///< it is left out if it holds a secret
+  bool known = false;  ///< entry.id is its content's id; else the content must be read
+  bool guarded = false;                   ///< to be left out if it holds a secret
 };
 
 struct Walked {
-  std::vector<FoundFile> files;         ///< nearly by path: repositories inside are out of order
-  std::vector<bool> seen;               ///< for each tracked entry
-  std::vector<std::string> unreadable;  ///< directories, with a trailing slash
+  /// Nearly sorted by path: only repositories inside the work tree are out of order.
+  std::vector<FoundFile> files;
+  std::vector<bool> seen;               ///< for each tracked entry, whether it was found
+  std::vector<std::string> unreadable;  ///< paths of directories, with a trailing slash
   std::vector<std::string> left_out;
-  std::vector<std::string> secrets;  ///< left out, too: names
-  FileCount outputs;  ///< left out, too
+  std::vector<std::string> secrets;  ///< names of files left out since they may hold secrets
+  FileCount outputs;  ///< files that the program writes, left out
 };
 
 struct WalkInput {
@@ -35,7 +36,7 @@ struct WalkInput {
   std::filesystem::path root;
   const IndexFile& index;
   const StatCache& cache;
-  /// Objects of the cache are reachable from the branch; else each is looked for in `odb`.
+  /// True if the branch contains all objects of the cache; else each is looked up in `odb`.
   bool cache_reachable;
   git_odb* odb;
   const CommitOptions& options;

@@ -17,7 +17,7 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// Leaves untracked files out, the largest first, until the rest fits into the limit.
+/// Leaves out untracked files, the largest first, until the rest fits the limit in bytes.
 void limit_untracked(Walked& walked, std::uint64_t limit) {
   std::uint64_t total = 0;
   std::vector<FoundFile*> untracked;
@@ -57,7 +57,7 @@ bool is_below(const std::string& path, const std::vector<std::string>& directori
                      [&](const std::string& directory) { return path.starts_with(directory); });
 }
 
-/// A directory of `path` is a file or a repository in `entries` (sorted).
+/// Whether a parent directory of `path` is a file or a repository in `entries`, which are sorted.
 bool is_hidden(const std::string& path, const std::vector<FileEntry>& entries) {
   for (std::size_t slash = path.find('/'); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -77,8 +77,8 @@ void sort_by_path(std::vector<FileEntry>& entries) {
   }
 }
 
-/// Adds tracked files that are not in the work tree and yet not deleted: outside of a sparse
-/// checkout, or in a directory that cannot be read.
+/// Adds tracked files that are not in the work tree although they were not deleted: those outside a
+/// sparse checkout, and those in a directory that cannot be read.
 void add_unseen(const IndexFile& index, const Walked& walked, std::vector<FileEntry>& entries) {
   std::vector<FileEntry> kept;
   for (std::size_t i = 0; i < index.entries.size(); ++i) {
@@ -95,7 +95,7 @@ class TreeReader {
  public:
   TreeReader(const WalkInput& input, Snapshot& snapshot) : in_(input), snapshot_(snapshot) {}
 
-  /// The entry for the file; nothing if it does not belong into the tree.
+  /// The entry for a file; nothing if the file is not to be in the tree.
   std::optional<FileEntry> read(FoundFile& file) {
     FileEntry& entry = file.entry;
     if (file.known) return std::move(entry);

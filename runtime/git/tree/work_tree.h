@@ -1,4 +1,4 @@
-// The files of a work tree with their objects, ready to become a tree.
+// The files of a work tree together with their object ids, from which a tree can be written.
 #pragma once
 
 #include "git/tree/walk.h"
@@ -9,14 +9,14 @@
 namespace flor::git {
 
 struct Snapshot {
-  std::vector<FileEntry> entries;     ///< by path
+  std::vector<FileEntry> entries;     ///< sorted by path
   std::vector<std::string> left_out;  ///< sorted
   std::vector<std::string> secrets;   ///< sorted
   FileCount outputs;
-  std::size_t read = 0;               ///< files whose content had to be read
+  std::size_t read = 0;               ///< number of files whose content had to be read
 };
 
-/// Walks the work tree, and puts the content that is not known yet into the object database.
+/// Walks the work tree, and stores content that is not known yet in the object database.
 Snapshot take_snapshot(const WalkInput& input);
 
 }  // namespace flor::git

@@ -1,4 +1,5 @@
-// The interface of a tensor library to the core of Flor. <flor/torch.h> registers libtorch's.
+// What a tensor library provides to the core of Flor, as a table of functions. <flor/torch.h>
+// registers the table of libtorch.
 #pragma once
 
 #include <flor/state.h>
@@ -14,28 +15,32 @@
 namespace flor::detail {
 
 struct Adapter {
-  /// Generators and other global state, present in every checkpoint without being asked for. Called
-  /// at each checkpoint, since devices may come into use late.
+  /// State that belongs to no object of the program, such as the default random generators; it is
+  /// part of every checkpoint without being registered. Called at each checkpoint, since a device
+  /// may come into use at any time.
   std::vector<Slot> ambient;
-  /// Number of threads that computations use; results depend on it.
+  /// Reads the number of threads that computations use. Results depend on it.
   std::function<int()> threads;
   std::function<void(int)> set_threads;
-  /// Host memory that devices copy to asynchronously; plain memory where no device is in use.
+  /// Allocates host memory that devices can copy to asynchronously (pinned memory); ordinary memory
+  /// where no device is in use.
   std::function<std::shared_ptr<std::byte>(std::size_t bytes)> allocate_pinned;
   /// Facts that an exact replay depends on: {"libtorch": "1.13.1", "blas": "...", "cuda": "..."}.
   std::function<std::map<std::string, std::string>()> environment;
-  /// The state of all generators that a program can draw from without having made them, also of
-  /// devices that are not in use yet; and the reverse. As text, since it is one of those facts
-  /// ("generators") as it is in flor::init.
+  /// Reads the state of all generators that a program can draw from without having made them, also
+  /// of devices that are not in use yet; `set_generators` restores it. It is text because the state
+  /// at flor::init is recorded as one of the facts of `environment`, under "generators".
   std::function<std::string()> generators;
   std::function<void(const std::string&)> set_generators;
-  /// Calls `body(0) .. body(count - 1)` on the threads that computations use (which sleep while the
-  /// program is inside Flor), and returns when all are done. Bodies do not throw. May be empty.
+  /// Calls `body(0)` to `body(count - 1)` on the library's compute threads, which are idle while
+  /// the program is inside Flor, and returns when all calls have. `body` does not throw. May be
+  /// empty.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& body)> parallel;
 };
 
-/// Once per process; before or after flor::init.
+/// Called once per process, before or after flor::init.
 bool register_adapter(Adapter adapter);
-const Adapter& adapter();  ///< all functions empty where none is registered
+/// The registered table. All its functions are empty where none is registered.
+const Adapter& adapter();
 
 }  // namespace flor::detail

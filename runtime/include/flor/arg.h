@@ -1,4 +1,4 @@
-// flor::arg: hyper-parameters that are recorded, and come back on replay.
+// flor::arg: hyper-parameters, whose values are recorded and used again on replay.
 #pragma once
 
 #include <flor/store/error.h>
@@ -13,11 +13,11 @@
 namespace flor {
 namespace detail {
 
-/// The program's own value of an argument.
+/// What the program itself gives as the value of an argument: nothing, an empty text, or a value.
 enum class Fallback { none, empty, value };
 
-/// The text to be used instead of the program's own value, if there is one. Throws UsageError if
-/// there must be one.
+/// The text that replaces the program's own value: from the command line, or on replay from the
+/// record. Nothing if the program's value is to be used. Throws UsageError if neither exists.
 std::optional<std::string> argument_text(std::string_view name, Fallback fallback);
 void note_argument(std::string_view name, std::string_view type, const std::string& text);
 [[noreturn]] void refuse_argument(std::string_view name, std::string_view text,
@@ -80,11 +80,14 @@ T resolve_argument(std::string_view name, std::optional<T> fallback) {
 
 }  // namespace detail
 
-/// A hyper-parameter: the value from `--kwargs name=value`, else `fallback`; it is recorded. On
-/// replay: the recorded value, so that even a seed drawn from std::random_device comes back. The
-/// type is that of `fallback`; a text that does not fit it is a usage error (status 2). The value
-/// of a secret ("password", "api_key") is recorded masked: a replay or resume takes it from
-/// --kwargs or FLOR_SECRET_NAME, else, where `fallback` had been the value, from that.
+/// A hyper-parameter: the value from `--kwargs name=value`, else `fallback`. The value is recorded,
+/// and a replay returns the recorded one, so that even a seed drawn from std::random_device is the
+/// same again. The type is that of `fallback`; a text that does not fit it is a usage error (status
+/// 2).
+///
+/// The value of an argument whose name says that it is secret ("password", "api_key") is recorded
+/// masked. A replay or a resumed run takes it from --kwargs or FLOR_SECRET_NAME; if neither has it
+/// and the recorded run used its `fallback`, from `fallback`.
 template <detail::Argument T>
 T arg(std::string_view name, T fallback) {
   return detail::resolve_argument<T>(name, std::move(fallback));
@@ -92,7 +95,7 @@ T arg(std::string_view name, T fallback) {
 inline std::string arg(std::string_view name, const char* fallback) {
   return detail::resolve_argument<std::string>(name, std::string(fallback ? fallback : ""));
 }
-/// Without a fallback it must be given: `flor::arg<int>("epochs")`.
+/// A hyper-parameter without a fallback, which must be given: `flor::arg<int>("epochs")`.
 template <detail::Argument T>
 T arg(std::string_view name) {
   return detail::resolve_argument<T>(name, std::nullopt);

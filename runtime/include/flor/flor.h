@@ -1,5 +1,5 @@
-// Flor: record training cheaply, ask afterwards, replay exactly. This is all that a program needs,
-// together with <flor/torch.h> for libtorch's types.
+// Flor: record training cheaply, ask questions later, replay exactly. This header is all that a
+// program needs, together with <flor/torch.h> for the types of libtorch.
 #pragma once
 
 #include <flor/arg.h>

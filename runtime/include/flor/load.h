@@ -1,4 +1,4 @@
-// flor::load: a checkpoint of any run of the store, put into objects of the running program.
+// flor::load: restores a checkpoint of any run in the store into objects of the running program.
 #pragma once
 
 #include <flor/checkpoint_strategy.h>
@@ -14,37 +14,38 @@ namespace flor {
 namespace detail {
 
 Checkpoint load_checkpoint(std::string_view checkpoint, std::vector<Slot> slots);
-/// For a program that reads the checkpoint by itself: writes it as a .safetensors file.
+/// Writes the checkpoint as a .safetensors file, for a program that reads the content itself.
 void load_to_file(std::string_view checkpoint, const std::filesystem::path& file);
 
 }  // namespace detail
 
-/// Puts the state of a checkpoint into objects, and returns which one it was:
+/// Restores the state of a checkpoint into objects, and returns which checkpoint it was:
 ///
 ///   flor::load("linear@12", net, optimizer);
 ///   flor::load("linear@best:loss:min", flor::named("teacher", teacher));
 ///   flor::load("linear@latest");   // into all that is registered with the session
 ///
-/// `checkpoint` is written as for `flor export`: RUN@12, RUN@NAME of a saved one, RUN@latest,
-/// RUN@best, RUN@best:METRIC:min; RUN alone is its latest epoch. A name of an experiment means its
-/// latest run but the one that is being recorded. Objects are those of `flor::checkpoints`, with
-/// the same names: by their order within their kind ("model", "model2", "optimizer"), or by
-/// `flor::named`. They may be fewer than were recorded, and need not be registered. Generators and
-/// the number of threads stay as they are. Refers to the objects only during the call, and holds a
-/// copy of their state meanwhile.
+/// `checkpoint` is written as for `flor export`: RUN@12, RUN@NAME for a saved one, RUN@latest,
+/// RUN@best, RUN@best:METRIC:min; RUN alone means its latest epoch. The name of an experiment means
+/// its latest run, other than the one being recorded. Objects have the names that flor::checkpoints
+/// gives them: by their order within their kind ("model", "model2", "optimizer"), or by
+/// `flor::named`. They may be fewer than were recorded, and need not be registered. Random
+/// generators and the number of threads are not restored. The call keeps no reference to the
+/// objects, but holds a copy of their state until it returns.
 ///
-/// The run logs what was loaded as `flor.load`, by key, epoch and digest. A replay, and a run that
-/// is resumed, load the same content again where they come to the same load, whatever its text
-/// means by then, and throw again what was thrown and the program has come past. A load that the
-/// record does not have, as one that was added for a replay, takes what its text means now. Without
-/// a session the store is $FLOR_HOME, else ~/.flor.
+/// The run logs what was loaded as `flor.load`: key, epoch and digest. At the same call, a replay
+/// or a resumed run loads the same content again, even if the text would name another checkpoint by
+/// then. If the recorded call threw an error that the program came past, the error is thrown again.
+/// A call that is not in the record, such as one added for a replay, loads what its text names at
+/// that time. Without a session the store is $FLOR_HOME, else ~/.flor.
 ///
-/// All state of an object is loaded: of a module also gradients, which parameters are trained, and
-/// the training mode. What is to be frozen is frozen after the load.
+/// All state of an object is loaded. For a module this includes gradients, which parameters are
+/// trained, and the training mode, so freeze parameters after the load.
 ///
-/// Throws NotFound where there is no such checkpoint, or none of its objects has the name; Error
-/// where a type or shape differs; each names it. The objects are then as before. With a session
-/// only for the thread that called flor::init; else for any, as long as no other uses the objects.
+/// Throws NotFound if there is no such checkpoint or it has no object of a given name, and Error if
+/// a type or shape differs; the message names what did not fit. The objects are then unchanged.
+/// With a session it belongs to the thread that called flor::init. Without one any thread may call
+/// it, as long as no other thread uses the objects.
 template <typename... T>
 Checkpoint load(std::string_view checkpoint, T&&... objects) {
   std::vector<detail::Slot> slots;

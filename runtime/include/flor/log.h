@@ -1,4 +1,4 @@
-// flor::log and its kin: values with a name, kept with their place in the loops.
+// flor::log and its relatives record named values together with their place in the loops.
 #pragma once
 
 #include <flor/state.h>
@@ -17,7 +17,7 @@
 
 namespace flor {
 
-/// A JSON text to be logged as such.
+/// A JSON text to be logged as JSON, not as a string.
 struct Json {
   std::string text;  ///< valid JSON
 };
@@ -26,13 +26,13 @@ struct Json {
 struct Table {
   std::vector<std::string> columns;       ///< their names
   std::vector<std::vector<double>> rows;  ///< each as long as `columns`
-  std::vector<std::string> row_names;  ///< empty, or one a row
+  std::vector<std::string> row_names;  ///< empty, or one name per row
 };
 
 namespace detail {
 
-// Each copies its arguments and returns; without a session that records or replays it does nothing.
-// Thread-safe. Never throws while recording; a value that cannot be kept is reported once.
+// Each of these functions copies its arguments and returns; without a session that records or
+// replays it does nothing. Thread-safe. None throws; a value that cannot be kept is reported once.
 void log_boolean(std::string_view name, bool value) noexcept;
 void log_integer(std::string_view name, std::int64_t value) noexcept;
 void log_real(std::string_view name, double value) noexcept;
@@ -42,9 +42,9 @@ void log_content(std::string_view name, bool image, const store::Item& item,
                  std::span<const std::byte> content) noexcept;
 void log_histogram(std::string_view name, std::span<const double> values, int bins) noexcept;
 void log_table(std::string_view name, const Table& table) noexcept;
-/// Says that a value of this name was not kept, and why.
+/// Reports that a value of this name was not kept, and why.
 void log_refused(std::string_view name, std::string_view reason) noexcept;
-/// False if logging would do nothing: the value need not be computed.
+/// False if logging would do nothing, so that the value need not be computed.
 bool logging() noexcept;
 
 template <typename T>
@@ -57,10 +57,10 @@ concept Loggable = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::same_as<
 
 }  // namespace detail
 
-/// Records `value` under `name` at the current place in the loops and returns it, so that an
-/// expression can be logged where it stands. Numbers, booleans, strings, flor::Json, and any type
-/// with dump() (nlohmann::json); with <flor/torch.h> also tensors of one element. Costs well under
-/// a microsecond; logged values are written in the background.
+/// Records `value` under `name` at the current place in the loops, and returns it, so that an
+/// expression can be logged where it stands. Takes numbers, booleans, strings, flor::Json, and any
+/// type with a dump() member (nlohmann::json); with <flor/torch.h> also tensors with one element.
+/// Costs well under a microsecond; values are written to disk in the background.
 template <typename T>
   requires detail::Loggable<std::remove_cvref_t<T>>
 std::decay_t<T> log(std::string_view name, T&& value) {
@@ -70,7 +70,7 @@ std::decay_t<T> log(std::string_view name, T&& value) {
   } else if constexpr (std::same_as<Type, char>) {
     detail::log_text(name, std::string_view(&value, 1));
   } else if constexpr (std::unsigned_integral<Type>) {
-    // The catalog's integers are signed; the few numbers beyond them are kept as text.
+    // The store's integers are signed, so an unsigned number beyond their range is kept as text.
     if (std::in_range<std::int64_t>(value)) {
       detail::log_integer(name, static_cast<std::int64_t>(value));
     } else if (detail::logging()) {
@@ -100,7 +100,7 @@ std::decay_t<T> log(std::string_view name, T&& value) {
   return std::forward<T>(value);
 }
 
-/// A value of any other type.
+/// Rejects a value of any other type with a message that names the alternatives.
 template <typename T>
   requires(!detail::Loggable<std::remove_cvref_t<T>>)
 void log(std::string_view, const T&) {
@@ -110,7 +110,7 @@ void log(std::string_view, const T&) {
                 "flor::log_table; tensors need <flor/torch.h>");
 }
 
-/// Keeps a whole array, `values` row-major of shape `sizes`.
+/// Records a whole array: `values` in row-major order, with the shape `sizes`.
 template <typename T>
   requires std::is_arithmetic_v<T>
 void log_tensor(std::string_view name, std::span<const T> values, std::vector<std::int64_t> sizes) {
@@ -122,20 +122,21 @@ void log_tensor(std::string_view name, std::span<const T> values, std::vector<st
                       std::as_bytes(values));
 }
 
-/// The same for a std::vector, std::array or another contiguous range.
+/// Records a whole array held in a std::vector, std::array or another contiguous range.
 template <std::ranges::contiguous_range R>
   requires std::is_arithmetic_v<std::ranges::range_value_t<R>>
 void log_tensor(std::string_view name, const R& values, std::vector<std::int64_t> sizes) {
   log_tensor(name, std::span<const std::ranges::range_value_t<R>>(values), std::move(sizes));
 }
 
-/// Keeps the distribution of `values`: `bins` of equal width between the least and the greatest
-/// finite value, and the counts of non-finite values.
+/// Records the distribution of `values`: counts in `bins` intervals of equal width between the
+/// smallest and the greatest finite value, and the number of non-finite values.
 inline void log_histogram(std::string_view name, std::span<const double> values, int bins = 64) {
   detail::log_histogram(name, values, bins);
 }
 
-/// Keeps a picture: 8 bits a channel, row-major [height, width, channels], 1, 3 or 4 channels.
+/// Records an image of 8-bit channels, row-major [height, width, channels], with 1, 3 or 4
+/// channels.
 inline void log_image(std::string_view name, std::span<const std::uint8_t> pixels,
                       std::int64_t height, std::int64_t width, std::int64_t channels) {
   detail::log_content(name, true,
@@ -146,7 +147,7 @@ inline void log_image(std::string_view name, std::span<const std::uint8_t> pixel
                       std::as_bytes(pixels));
 }
 
-/// Keeps a table of numbers.
+/// Records a table of numbers.
 inline void log_table(std::string_view name, const Table& table) { detail::log_table(name, table); }
 
 }  // namespace flor

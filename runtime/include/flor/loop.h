@@ -1,5 +1,5 @@
-// flor::loop: wraps the range of a range-for. Header-only as far as the element type matters; the
-// actions at the edges of the loop are in the runtime.
+// flor::loop wraps the range of a range-for. This header has what depends on the element type; what
+// happens before and after iterations and loops is compiled into the runtime.
 #pragma once
 
 #include <flor/state.h>
@@ -23,14 +23,14 @@
 
 namespace flor {
 
-/// Makes a nested loop be executed on replay although the checkpoint at its end could be loaded:
+/// Makes a replay execute a nested loop even if the checkpoint at its end could be loaded instead:
 /// `flor::loop("train", *loader, flor::probed)`. Without effect while recording.
 struct Probed {};
 inline constexpr Probed probed{};
 
 namespace detail {
 
-/// True between flor::init with one of Flor's modes and the end of that session.
+/// True from flor::init with one of Flor's modes until the end of that session.
 inline std::atomic<bool> session_active{false};
 
 struct LoopSettings {
@@ -43,13 +43,13 @@ struct LoopSettings {
   }
 };
 
-/// Where in the sources a loop stands: a place inside the header of its `for`, or that of a macro
-/// which expands to it.
+/// Where a loop stands in the sources: a position inside the header of its `for`, or the position
+/// of a macro that expands to it.
 struct LoopPlace {
   const char* file = "";
   unsigned line = 0, column = 0;
 
-#if defined(__clang__)  // up to version 15 without std::source_location
+#if defined(__clang__)  // clang up to version 15 has no std::source_location
   static constexpr LoopPlace current(const char* file = __builtin_FILE(),
                                      unsigned line = __builtin_LINE(),
                                      unsigned column = __builtin_COLUMN()) {
@@ -62,8 +62,8 @@ struct LoopPlace {
 #endif
 };
 
-/// One execution of a wrapped loop, as far as it does not depend on the element type. Its
-/// destructor is the end of the loop, however it was reached.
+/// One execution of a wrapped loop, without what depends on the element type. Its destructor marks
+/// the end of the loop, also when the loop is left by `break` or an exception.
 class LoopScope {
  public:
   LoopScope(std::string_view name, LoopSettings settings);
@@ -72,35 +72,43 @@ class LoopScope {
   LoopScope& operator=(const LoopScope&) = delete;
 
   struct Start {
-    bool visit = true;       ///< false: the range is not to be touched at all
-    std::uint64_t skip = 0;  ///< elements to step over; `arrive` is due before the last such step
+    bool visit = true;       ///< false: do not touch the range at all
+    /// How many elements to step over first. `arrive` is to be called before the last of these
+    /// steps.
+    std::uint64_t skip = 0;
   };
-  /// Before the range is touched. `random_access`: elements can be stepped over without effects.
+  /// To be called before the range is touched. `random_access`: stepping over elements has no
+  /// effects.
   Start begin(bool random_access, const LoopPlace& place);
-  /// The number of elements, where that is known once the range is open.
+  /// Tells the number of elements, if it is known once the range is open.
   void count(std::uint64_t elements);
-  /// `gone`: the range is exhausted already.
+  /// To be called before the last step over skipped elements, or with `gone` if the range ended
+  /// earlier.
   void arrive(bool gone);
-  /// Before an iteration. False: the loop ends here although the range has more.
+  /// To be called before an iteration. Returns false if the loop ends here although the range has
+  /// more elements.
   bool enter();
   struct Move {
-    bool go_on = true;       ///< false: the loop ends here although the range may have more
-    std::int64_t steps = 1;  ///< to the next iteration; if not 1, `arrive` is due as in `Start`
+    /// False: the loop ends here although the range may have more elements.
+    bool go_on = true;
+    /// How far to move to the next iteration. If not 1, `arrive` is to be called as with
+    /// `Start::skip`.
+    std::int64_t steps = 1;
   };
-  /// After an iteration. Backward steps are only asked for where `begin` was told of random access.
+  /// To be called after an iteration. Asks for a backward step only if `begin` got `random_access`.
   Move leave();
   void exhaust();
 
   struct Frame;
 
  private:
-  std::unique_ptr<Frame> frame_;  // none in a thread that is not the session's
+  std::unique_ptr<Frame> frame_;  // null in a thread that is not the session's
 };
 
 std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings);
 
-/// A range that range-for accepts, no more: libtorch's DataLoader is no std::ranges::input_range,
-/// since its iterator has no post-increment.
+/// What range-for needs of an iterator, and no more: the iterator of libtorch's DataLoader has no
+/// post-increment, so that loader is not a std::ranges::input_range.
 template <typename I>
 concept Cursor = requires(I& cursor) {
   ++cursor;
@@ -115,7 +123,7 @@ template <typename T>
 concept LoopOption =
     std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
 
-/// The integers first, first + step, ... before last.
+/// The integers first, first + step, ... that come before `last`.
 template <std::integral Int>
 class Counter {
  public:
@@ -124,7 +132,8 @@ class Counter {
     iterator(Int first, std::int64_t step, std::ptrdiff_t index)
         : first_(first), step_(step), index_(index) {}
     Int operator*() const {
-      // Without a sign, since a product near the limits may wrap on the way to a number that fits.
+      // Unsigned, since near the limits an intermediate product may overflow although the result
+      // fits.
       return static_cast<Int>(static_cast<std::uint64_t>(first_) +
                               static_cast<std::uint64_t>(step_) *
                                   static_cast<std::uint64_t>(index_));
@@ -163,15 +172,15 @@ class Counter {
   std::ptrdiff_t count_;
 };
 
-/// The integer type that holds both: signed if one of them is.
+/// The integer type that holds the values of both types: signed if one of them is.
 template <std::integral A, std::integral B>
 using EitherInteger =
     std::conditional_t<std::signed_integral<A> == std::signed_integral<B>, std::common_type_t<A, B>,
                        std::conditional_t<(sizeof(A) < 4 && sizeof(B) < 4), int, std::int64_t>>;
 
-/// The range that range-for iterates. `R` is an lvalue reference for a range that the user keeps,
-/// and a value for a temporary, which the loop then owns: range-for extends the life of the Loop,
-/// not that of the temporaries it was made from.
+/// The range that range-for iterates. `R` is an lvalue reference for a range that the user keeps.
+/// For a temporary it is a value that the loop owns, since range-for extends the life of the Loop,
+/// but not of the temporaries that the Loop was made from.
 template <typename R>
 class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   using Range = std::remove_reference_t<R>;
@@ -226,8 +235,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   }
 
   void start(const LoopPlace& place) {
-    // A skipped loop must not even call begin(): on a DataLoader that starts the workers and draws
-    // the permutation of the epoch from the random generator.
+    // A skipped loop must not even call begin(): a DataLoader then starts its workers, and draws
+    // the epoch's permutation from the random generator.
     const LoopScope::Start start = scope_->begin(kRandomAccess, place);
     if (!start.visit) return finish();
     open();
@@ -288,7 +297,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
     if (over_ || !scope_->enter()) finish();
   }
 
-  /// The end of the loop is now, not when this object goes: it may have a name and live on.
+  /// Ends the loop at once, not when this object is destroyed: a Loop that has a name may live
+  /// longer.
   void finish() {
     over_ = true;
     ended_ = true;
@@ -297,15 +307,15 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
     scope_.reset();
   }
 
-  std::unique_ptr<LoopScope> scope_;  // first: the end of the loop comes after its iterators' end
+  std::unique_ptr<LoopScope> scope_;  // first, so that it is destroyed after the iterators
   R range_;
   std::optional<Iterator> position_;
   std::optional<Sentinel> last_;
   bool over_ = false;
-  bool ended_ = false;  // and it was more than a plain loop
+  bool ended_ = false;  // set by finish(): over, and the scope is closed
 };
 
-/// A pointer to a range, as torch::data::make_data_loader returns.
+/// A pointer to a range, such as torch::data::make_data_loader returns.
 template <typename T>
 concept PointerToRange = !Iterable<T> && requires(T& pointer) {
   { *pointer } -> Iterable;
@@ -323,10 +333,10 @@ std::unique_ptr<LoopScope> scope_if_active(std::string_view name, Options&&... o
 }  // namespace detail
 
 /// The integers from `first` up to, but not including, `last`, for loops that do not begin at 0:
-/// `flor::loop("epoch", flor::range(1, epochs + 1))`. With a `step`, every so many; a negative one
-/// counts down: `flor::range(10, 0, -1)` ends with 1. Values are logged under the index of the
-/// iteration, which begins at 0 and counts by 1 all the same. Throws UsageError for a step of 0,
-/// and for a number beyond the 63 bits of an integer with a sign beside one that may be negative.
+/// `flor::loop("epoch", flor::range(1, epochs + 1))`. `step` is the distance between them; with a
+/// negative step the range counts down: `flor::range(10, 0, -1)` ends with 1. Values are still
+/// logged under the index of the iteration, which begins at 0 and counts by 1. Throws UsageError if
+/// `step` is 0, or if one bound may be negative and the other needs all 64 bits.
 template <std::integral First, std::integral Last>
 detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last,
                                                           std::int64_t step = 1) {
@@ -343,15 +353,17 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
 ///   for (int epoch : flor::loop("epoch", epochs))
 ///     for (auto& batch : flor::loop("train", *loader, flor::with(running_loss))) { ... }
 ///
-/// The outermost wrapped loop is the main loop: its iterations are the epochs that are checkpointed
-/// and shared out on replay. A loop directly inside it is nested: it is checkpointed when it ends,
-/// and on replay replaced by loading that checkpoint unless it is probed. Loops deeper than that
-/// only give their indices to what is logged in them. Elements stay what they are (references
-/// included). Loops of other threads than the one that called flor::init are plain loops.
+/// The outermost wrapped loop is the main loop: its iterations are the epochs, which are
+/// checkpointed, and shared out among processes on replay. A loop directly inside it is nested: it
+/// is checkpointed when it ends, and a replay loads that checkpoint instead of executing the loop,
+/// unless the loop is probed. Deeper loops only add their index to what is logged inside them. The
+/// loop variable has the type it would have without flor::loop (references included). In threads
+/// other than the one that called flor::init, loops are plain loops.
 ///
-/// `range`: anything range-for accepts, temporaries and DataLoaders included; an integer counts
-/// from 0; braces are copied. Options: flor::with(locals...) that the loop changes, flor::probed. A
-/// loop without a name is known by its place among the unnamed loops of its parent.
+/// `range` is anything that range-for accepts, including temporaries and DataLoaders; an integer
+/// counts from 0; a braced list is copied. Options are flor::with(locals...) for locals that the
+/// loop changes, and flor::probed. A loop without a name is known by its place among the unnamed
+/// loops of its parent loop.
 template <detail::Iterable R, detail::LoopOption... Options>
 detail::Loop<R> loop(std::string_view name, R&& range, Options&&... options) {
   return detail::Loop<R>(detail::scope_if_active(name, std::forward<Options>(options)...),
@@ -385,11 +397,11 @@ detail::Loop<std::vector<T>> loop(std::initializer_list<T> values, Options&&... 
       detail::scope_if_active({}, std::forward<Options>(options)...), std::vector<T>(values));
 }
 
-/// A name alone is no range.
+/// Rejects a call with a name alone, which has no range.
 template <std::size_t N, detail::LoopOption... Options>
 void loop(const char (&name)[N], Options&&... options) = delete;
 
-/// Anything else between the range and its options.
+/// Rejects arguments after the range that are not options.
 template <typename R, typename... Options>
   requires((detail::Iterable<R> || std::integral<std::remove_cvref_t<R>>) &&
            !(detail::LoopOption<Options> && ...))

@@ -1,4 +1,4 @@
-// flor::init and the session it opens: off, recording, or replaying.
+// flor::init, and the session that it opens: off, recording, or replaying.
 #pragma once
 
 #include <flor/store/error.h>
@@ -13,36 +13,37 @@ namespace flor {
 
 enum class Mode { off, record, replay };
 
-/// One execution of the instrumented program. There is at most one at a time; flor::loop, flor::log
-/// and the others act on it, and do nothing without it. Ends with this object, or when the process
-/// exits. Move-only.
+/// One execution of the instrumented program. At most one session is open at a time; flor::loop,
+/// flor::log and the other functions act on it, and do nothing without one. It ends when this
+/// object is destroyed, or when the process exits. Move-only.
 class [[nodiscard("the session ends with this object: keep it until the end of main")]] Session {
  public:
   explicit Session(Mode mode) : mode_(mode) {}  ///< made by flor::init
   ~Session();
-  Session(Session&& other) noexcept;             ///< the other one ends no run
+  Session(Session&& other) noexcept;             ///< `other` is left off: it ends no run
   Session& operator=(Session&& other) noexcept;  ///< ends this session first
 
   Mode mode() const { return mode_; }  ///< the mode that flor::init chose
   /// Key of the run that is recorded or replayed, 16 hexadecimal digits; empty if off.
   std::string run() const;
-  /// From now on the run keeps only the checkpoints that the strategy asks for; see
+  /// From this call on, the run keeps only the checkpoints that the strategy asks for; see
   /// <flor/checkpoint_strategy.h>. Without effect unless recording. Throws UsageError, in every
-  /// mode, if the strategy makes no sense.
+  /// mode, if the strategy is invalid.
   void keep(const store::CheckpointStrategy& strategy) const;
-  /// Ends the session now: everything is durable when this returns. Never throws.
+  /// Ends the session. Everything recorded is durable when this returns. Never throws.
   void finish() noexcept;
 
  private:
   Mode mode_;
 };
 
-/// Opens the session that Flor's flags ask for and takes them out of `argv`; every other argument
-/// is left alone. Without Flor's flags the session is off, and the program is what it would be
-/// without Flor. Where the flags are wrong, or recording cannot start, it says why in one line on
-/// stderr and ends the program (status 2 for usage; see ExitStatus). docs/cli.md lists the flags.
+/// Opens the session that Flor's flags ask for, and removes those flags from `argv`; all other
+/// arguments stay. Without Flor's flags the session is off, and the program behaves as it would
+/// without Flor. If the flags are wrong, or recording cannot start, prints the reason in one line
+/// on stderr and ends the program (status 2 for wrong usage; see ExitStatus). docs/cli.md lists the
+/// flags.
 ///
-/// At exit the status of a replay that differs from its record becomes 7 if it was 0.
+/// When a replay found values or state that differ from the record, an exit status of 0 becomes 7.
 Session init(int& argc, char** argv, const char* source_file = __builtin_FILE());
 inline Session init(int& argc, const char** argv, const char* source_file = __builtin_FILE()) {
   return init(argc, const_cast<char**>(argv), source_file);
@@ -51,26 +52,27 @@ inline Session init(int* argc, char** argv, const char* source_file = __builtin_
   return init(*argc, argv, source_file);
 }
 
-/// The same for a `main()` without parameters: reads the command line of the process, which stays
-/// as it is. Where it cannot be read the session is off, and a line says so.
+/// Opens the session in a `main()` without parameters: reads the command line of the process, and
+/// leaves it as it is. If the command line cannot be read, the session is off, and a line on stderr
+/// says so.
 Session init(const char* source_file = __builtin_FILE());
 
-/// Names flags of the program that look like slips of Flor's, so that they are not refused:
-/// `flor::own_flags({"--record"})`. To be called before flor::init.
+/// Names flags of the program's own that look like misspelt flags of Flor, so that flor::init
+/// accepts them: `flor::own_flags({"--record"})`. To be called before flor::init.
 void own_flags(std::initializer_list<std::string_view> names);
 
-/// A path for a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The path
-/// itself, with its directories made; during a replay the same path in a directory of that replay
-/// (of each of its processes, where it has several) in the store, so that the files of the
-/// recording stay.
+/// Returns where the program should write a file of its own:
+/// `std::ofstream(flor::output("samples/7.png"))`. This is `path` itself, whose directories are
+/// created. During a replay it is the same path below a directory in the store, one for each
+/// process of the replay, so that the files of the recorded run are not overwritten.
 std::filesystem::path output(const std::filesystem::path& path);
 
 /// The mode of the current session.
 Mode mode() noexcept;
 inline bool recording() noexcept { return mode() == Mode::record; }
 inline bool replaying() noexcept { return mode() == Mode::replay; }
-/// True while a replay visits iterations only to rebuild the state that the next one starts from;
-/// values logged then are not kept.
+/// True while a replay visits iterations only to rebuild the state from which the requested ones
+/// start. Values logged meanwhile are not kept.
 bool catching_up() noexcept;
 
 }  // namespace flor

@@ -1,6 +1,5 @@
-// The registration of a program's state: flor::checkpoints, flor::with, flor::named. How a type is
-// saved is in <flor/state/state_traits.h>. Knows nothing of libtorch; <flor/torch.h> adds its
-// types.
+// Registers a program's state: flor::checkpoints, flor::with, flor::named. How a type is saved is
+// defined in <flor/state/state_traits.h>. Independent of libtorch; <flor/torch.h> adds its types.
 #pragma once
 
 #include <flor/overlap.h>
@@ -19,7 +18,7 @@
 namespace flor {
 namespace detail {
 
-/// The reason and the remedy, where there is a better one than for all.
+/// Fails to compile for a type that cannot be saved, with the reason and the remedy for that type.
 template <typename T>
 constexpr void require_checkpointable() {
   static_assert(!std::is_const_v<T>, "flor restores what is registered: it cannot be const");
@@ -35,7 +34,8 @@ constexpr void require_checkpointable() {
 
 }  // namespace detail
 
-/// Gives a piece of state a name that survives a reordering of the arguments of `checkpoints`.
+/// Gives a piece of state a name that stays the same when the arguments of `checkpoints` are
+/// reordered.
 template <typename T>
 struct Named {
   std::string name;  ///< its name in checkpoints
@@ -51,7 +51,7 @@ namespace detail {
 
 /// One registered object with its type erased. Refers to the object, does not own it.
 struct Slot {
-  std::string name;  ///< given by the user, or empty: numbered among the unnamed of its kind
+  std::string name;  ///< given by the user; if empty, numbered among the unnamed of its kind
   std::string_view kind;
   std::function<void(const StateWriter&)> save;
   std::function<void(const StateReader&)> load;
@@ -94,23 +94,24 @@ void add_slot(std::vector<Slot>& slots, T&& object) {
   }
 }
 
-/// Registers slots with the current session and returns their tickets.
+/// Registers slots with the current session and returns one ticket for each, to unregister it with
+/// `drop_slots`.
 std::vector<std::uint64_t> add_slots(std::vector<Slot> slots);
 void drop_slots(const std::vector<std::uint64_t>& tickets) noexcept;
 
 }  // namespace detail
 
-/// Keeps objects registered for as long as it lives, which must not be longer than they do; declare
-/// it after them. Movable, so that a function can return it.
+/// Keeps objects registered for as long as it exists. The objects must outlive it, so declare it
+/// after them. Movable, so that a function can return it.
 class [[nodiscard("the state is checkpointed for as long as this object lives")]] Checkpoints {
  public:
   /// Made by flor::checkpoints.
   explicit Checkpoints(std::vector<detail::Slot> slots)
       : tickets_(detail::add_slots(std::move(slots))) {}
   ~Checkpoints() { detail::drop_slots(tickets_); }
-  /// The other one keeps nothing.
+  /// Takes over the registrations; `other` keeps none.
   Checkpoints(Checkpoints&& other) noexcept : tickets_(std::exchange(other.tickets_, {})) {}
-  /// Swaps them.
+  /// Swaps the registrations of both.
   Checkpoints& operator=(Checkpoints&& other) noexcept {
     std::swap(tickets_, other.tickets_);
     return *this;
@@ -121,11 +122,11 @@ class [[nodiscard("the state is checkpointed for as long as this object lives")]
 };
 
 /// Registers the state of the training: modules, optimizers, schedulers, tensors, numbers, strings,
-/// containers of those, random engines, and every type that has StateTraits. A change that a loop
-/// makes to unregistered state is missing when the loop is skipped. Objects are known by their
-/// order of registration within their kind ("model", "model2", "optimizer"), or by `flor::named`.
-/// libtorch's random generators are always included. Takes references; costs nothing without flags.
-/// See flor::overlapping for its effect among the arguments.
+/// containers of these, random engines, and every type that has StateTraits. If a loop changes
+/// state that is not registered, a replay that skips the loop misses that change. Objects are known
+/// by their order of registration within their kind ("model", "model2", "optimizer"), or by
+/// `flor::named`. libtorch's random generators are always included. Keeps references to the
+/// objects; costs nothing without Flor's flags. flor::overlapping may be one of the arguments.
 template <typename... T>
 Checkpoints checkpoints(T&&... objects) {
   std::vector<detail::Slot> slots;
@@ -136,7 +137,8 @@ Checkpoints checkpoints(T&&... objects) {
   return Checkpoints(std::move(slots));
 }
 
-/// Locals that a nested or a main loop changes (a running loss, a best score), see flor::loop.
+/// Attaches locals to a nested or main loop that changes them (a running loss, a best score), see
+/// flor::loop.
 struct With {
   std::vector<detail::Slot> slots;  ///< the attached locals
 };

@@ -1,8 +1,8 @@
-// Support for libtorch: modules, optimizers, schedulers and tensors for flor::checkpoints and
-// flor::log. Including it in one file of a program also registers libtorch's random generators and
-// threads with Flor.
+// Support for libtorch: lets flor::checkpoints and flor::log take modules, optimizers, schedulers
+// and tensors. Including it in one file of a program also registers libtorch's random generators
+// and number of threads with Flor.
 //
-// Includes no header of libtorch, so that it costs nothing where it is not used; a program includes
+// It includes no header of libtorch, so including it costs little. A program includes
 // <torch/torch.h>, or the narrower headers it needs, itself and in any order.
 #pragma once
 
@@ -37,68 +37,71 @@ class OutputArchive;
 namespace flor {
 namespace libtorch {
 
-// Saving reads, and loading writes in place wherever the shapes allow it, so that references to the
-// tensors (an optimizer's, a view's) stay valid. Both are for the thread that trains. All throw
-// flor::Error, which names the tensor; a `load` that throws because names or shapes do not fit has
-// changed nothing of that object.
+// `save` reads an object, and `load` writes into it in place wherever the shapes allow, so that
+// references to the tensors (an optimizer's, a view's) stay valid. Both belong to the training
+// thread. All throw flor::Error with the name of the tensor. A `load` that throws because names or
+// shapes do not fit has not changed the object.
 
-/// Parameters and buffers by their names ("fc1.weight"), whether each requires a gradient, its
-/// gradient ("grad/fc1.weight", unless that is undefined or zero), and whether each submodule is in
-/// training mode.
+/// Saves parameters and buffers by their names ("fc1.weight"), whether each requires a gradient,
+/// its gradient ("grad/fc1.weight", unless it is undefined or zero), and whether each submodule is
+/// in training mode.
 void save(const ::torch::nn::Module& module, const StateWriter& writer);
 void load(::torch::nn::Module& module, const StateReader& reader);
 
-/// The hyper-parameters of each group ("group0/lr") and the state of each parameter by group and
-/// index ("group0/3/exp_avg"). Exact for the optimizers of libtorch; for others as exact as their
-/// `serialize` functions, without any data members beside options and parameter states.
+/// Saves the hyper-parameters of each group ("group0/lr"), and the state of each parameter by group
+/// and index ("group0/3/exp_avg"). Exact for the optimizers of libtorch. For other optimizers it
+/// saves what their `serialize` functions write, and no data members besides options and parameter
+/// states.
 void save(const ::torch::optim::Optimizer& optimizer, const StateWriter& writer);
 void load(::torch::optim::Optimizer& optimizer, const StateReader& reader);
 
-/// The number of steps taken. The learning rates are in the optimizer, the rest is constant.
+/// Saves the number of steps taken. The learning rates are part of the optimizer, and the rest of a
+/// scheduler is constant.
 void save(const ::torch::optim::LRScheduler& scheduler, const StateWriter& writer);
 void load(::torch::optim::LRScheduler& scheduler, const StateReader& reader);
 
-/// Only where libtorch has this scheduler.
+/// Defined only if libtorch has this scheduler.
 void save(const ::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateWriter& writer);
 void load(::torch::optim::ReduceLROnPlateauScheduler& scheduler, const StateReader& reader);
 
-/// Any tensor, or an undefined one; sparse and quantized ones, too. A tensor whose shape or type has
-/// changed since is replaced by a new one of the recorded shape and type.
+/// Saves any tensor, including undefined, sparse and quantized ones. On load, a tensor whose shape
+/// or type is not the recorded one is replaced by a new tensor.
 void save(const at::Tensor& tensor, const StateWriter& writer);
 void load(at::Tensor& tensor, const StateReader& reader);
 
-/// A generator of the program's own; the default ones are saved without being registered.
+/// Saves a generator of the program's own. The default generators are saved without being
+/// registered.
 void save(const at::Generator& generator, const StateWriter& writer);
 void load(at::Generator& generator, const StateReader& reader);
 
-/// The module in `any`, which must not be empty.
+/// The module that `any` holds. `any` must not be empty.
 ::torch::nn::Module& module_of(const ::torch::nn::AnyModule& any);
 
-/// The content that `write` puts into a libtorch archive. Made in memory, as libtorch's writer
-/// throws in its destructor when it cannot write.
+/// Returns what `write` puts into a libtorch archive. The archive is made in memory, since
+/// libtorch's file writer throws in its destructor when it cannot write.
 std::string archived(const std::function<void(::torch::serialize::OutputArchive&)>& write);
 void unarchive(const std::string& content,
                const std::function<void(::torch::serialize::InputArchive&)>& read);
 
-/// Tells the core about libtorch, once per process.
+/// Registers the functions for libtorch with the core of Flor, once per process.
 bool register_with_core();
 inline const bool kRegistered = register_with_core();
 
 template <typename T>
 concept Module = std::derived_from<T, ::torch::nn::Module>;
-/// `Net`, the holder that TORCH_MODULE(Net) makes of `NetImpl`.
+/// The holder `Net` that TORCH_MODULE(Net) makes for `NetImpl`.
 template <typename T>
 concept ModuleHolder = requires(const T& holder) {
   requires Module<typename T::ContainedType>;
   holder.ptr();
   holder.is_empty();
 };
-/// The types that `save` and `load` above know how to handle.
+/// The types for which there are `save` and `load` above.
 template <typename T>
 concept Known = Module<T> || std::derived_from<T, ::torch::optim::Optimizer> ||
                 std::derived_from<T, ::torch::optim::LRScheduler> ||
                 std::derived_from<T, ::torch::optim::ReduceLROnPlateauScheduler>;
-/// A type of the user's that saves itself to libtorch's archives.
+/// A user's type that saves itself to libtorch's archives.
 template <typename T>
 concept Archived = !Known<T> && !ModuleHolder<T> &&
                    requires(const T& constant, T& value, ::torch::serialize::OutputArchive& out,
@@ -127,8 +130,8 @@ template <libtorch::ModuleHolder T>
 inline constexpr bool kMustExist<T> = true;
 }  // namespace detail
 
-/// The state that libtorch knows of the object, and in addition that which a class of the user's
-/// saves by save(std::ostream&) const or save(const flor::StateWriter&) const.
+/// Saves the state that libtorch knows of an object, and in addition what a user's derived class
+/// saves by its save(std::ostream&) const or save(const flor::StateWriter&) const.
 template <libtorch::Known T>
 struct StateTraits<T> {
   static constexpr std::string_view kind = libtorch::kind_of<T>();
@@ -218,23 +221,24 @@ struct StateTraits<T> {
   }
 };
 
-/// Logs the value of a tensor of one element and returns the tensor. Waits for the device that
-/// computes the tensor only where something is recorded or replayed. A tensor of more elements or
-/// of complex numbers is reported once and not logged.
+/// Logs the value of a tensor with one element, and returns the tensor. If a session records or
+/// replays, it waits for the device that computes the tensor. A tensor with more elements, or of
+/// complex numbers, is reported once and not logged.
 const at::Tensor& log(std::string_view name, const at::Tensor& value);
 at::Tensor log(std::string_view name, at::Tensor&& value);
 
-/// Keeps a whole tensor; any shape and device, not sparse nor quantized.
+/// Records a whole tensor of any shape and device, but not a sparse or quantized one.
 void log_tensor(std::string_view name, const at::Tensor& value);
 
-/// Keeps the distribution of the elements, see flor::log_histogram of <flor/log.h>.
+/// Records the distribution of the elements, see flor::log_histogram in <flor/log.h>.
 void log_histogram(std::string_view name, const at::Tensor& values, int bins = 64);
 
-/// Keeps a picture of shape [channels, height, width] or [height, width] with 1, 3 or 4 channels:
-/// bytes as they are, floating point from 0 (black) to 1, clamped.
+/// Records an image of shape [channels, height, width] or [height, width], with 1, 3 or 4 channels.
+/// Bytes are kept as they are; floating point values range from 0 (black) to 1, and are clamped.
 void log_image(std::string_view name, const at::Tensor& image);
 
-/// Keeps a table of shape [rows, columns]; `columns` are its names, or empty: "0", "1", ...
+/// Records a table of shape [rows, columns]. `columns` has their names; if empty they are "0", "1",
+/// ...
 void log_table(std::string_view name, const at::Tensor& table,
                std::vector<std::string> columns = {});
 

@@ -1,5 +1,5 @@
-// Support for TorchScript: torch::jit::Module for flor::checkpoints, one that torch::jit::load has
-// read or that was defined in the program. Includes no header of libtorch; a program includes
+// Support for TorchScript: lets flor::checkpoints take a torch::jit::Module, whether read by
+// torch::jit::load or defined in the program. It includes no header of libtorch; a program includes
 // <torch/script.h> itself.
 #pragma once
 
@@ -14,14 +14,14 @@ struct Module;
 namespace flor {
 namespace libtorch {
 
-/// Parameters and buffers like those of a torch::nn::Module, in place, so that an optimizer that
-/// was given them keeps using them; and the other attributes of the module and those below it,
-/// which are set anew: `training`, numbers, texts, None, tensors, and lists, tuples and
-/// dictionaries of these. Throws flor::Error, which names the attribute, where there is one of
-/// another kind, and, having changed nothing, where the module is not the recorded one.
+/// Saves parameters and buffers as for a torch::nn::Module; they are loaded in place, so that an
+/// optimizer keeps using them. The other attributes of the module and its submodules are replaced:
+/// `training`, numbers, texts, None, tensors, and lists, tuples and dictionaries of these. Throws
+/// flor::Error with the name of an attribute of another kind. If the module is not the recorded
+/// one, `load` throws and changes nothing.
 ///
-/// libtorch runs the first calls of a scripted function with less optimization than later ones;
-/// where that changes a result, a replay that skips calls says that it differs.
+/// libtorch optimizes the first calls of a scripted function less than later ones. If this changes
+/// a result, a replay that skips calls reports that it differs.
 void save(const ::torch::jit::Module& module, const StateWriter& writer);
 void load(::torch::jit::Module& module, const StateReader& reader);
 

@@ -6,13 +6,13 @@ namespace flor::sources {
 namespace {
 
 constexpr int kNestingMax = 120;
-constexpr std::size_t kWorkOfExpression = 50;  // as many references are followed in its time
+constexpr std::size_t kWorkOfExpression = 50;  // so many references take as long as one expression
 
 bool is_access(const Reader& reader, std::size_t k) {
   return reader.is(k, ".") || reader.is(k, "->");
 }
 
-/// if (...), for (...) and their like, in a lambda.
+/// Whether a statement header such as if (...) or for (...) begins here, inside a lambda.
 bool is_header(const Reader& reader, std::size_t k) {
   const bool keyword = reader.is(k, "if") || reader.is(k, "for") || reader.is(k, "while") ||
                        reader.is(k, "switch") || reader.is(k, "catch");
@@ -66,8 +66,8 @@ StepEffects Evaluator::evaluate(const Step& step) {
   return std::move(out_);
 }
 
-/// Whether there is a literal like 2.0_km, whose operator may do anything; a text with '_' counts,
-/// too.
+/// Whether there is a literal with a suffix like 2.0_km, whose operator may do anything. A string
+/// with '_' counts, too.
 bool Evaluator::has_own_literal(Range range) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (reader_.is_literal(k) && reader_.text(k).find('_') != std::string_view::npos) return true;
@@ -86,21 +86,21 @@ Evaluator::Value Evaluator::of_kind(Kind kind) {
   return value;
 }
 
-/// Every token of `range`: one expression, or statements.
+/// Evaluates every token of `range`, which is an expression or several statements.
 Evaluator::Value Evaluator::expression(Range range) {
   Value all, last, shifted;
   bool first = true, combined = false, shifts = false, next_changes = false, next_taken = false;
   bool through = false, chooses = false;
   if (++depth_ > kNestingMax) range.end = range.begin;
   effects_.work_ += kWorkOfExpression;
-  std::size_t start = range.begin;  // of a statement: a token there has no left operand
+  std::size_t start = range.begin;  // start of a statement, where a token has no left operand
   const auto is_binary = [&](std::size_t k) { return k != start && reader_.operand_ends_before(k); };
   for (std::size_t k = range.begin; k < range.end;) {
     if (reader_.is_directive(k)) {
       ++k;
     } else if (k > 0 && reader_.is(k, ".") && (reader_.is(k - 1, "{") || reader_.is(k - 1, ",")) &&
                reader_.is_name(k + 1)) {
-      k += reader_.is(k + 2, "=") ? 3 : 2;  // {.seed = 1}
+      k += reader_.is(k + 2, "=") ? 3 : 2;  // a designated initializer, e.g. {.seed = 1}
     } else if (is_header(reader_, k)) {
       const std::size_t open = reader_.is(k + 1, "(") ? k + 1 : k + 2;
       join(all, expression({open + 1, reader_.behind(open) - 1}));
@@ -121,7 +121,7 @@ Evaluator::Value Evaluator::expression(Range range) {
       const Value value = expression(rest);
       const bool compound = !reader_.is(k, "=");
       if (value.kind == Kind::own && k > 0 && reader_.is(k - 1, "]")) know_parts(k - 1, value.own);
-      Value computed = value;  // `tensor += x` keeps nothing of x
+      Value computed = value;  // `tensor += x` keeps no reference to x
       if (compound && last.kind == Kind::tensor) computed.keys = {};
       assign(last, computed, through || (compound && last.kind != Kind::number));
       join(all, value);
@@ -145,7 +145,7 @@ Evaluator::Value Evaluator::expression(Range range) {
       next_changes = true;
       ++k;
     } else if ((is_assembler(reader_.text(k)) || reader_.is(k, "new")) && reader_.is(k + 1, "(")) {
-      const std::size_t open = k + 1;  // asm, placement new: writes there
+      const std::size_t open = k + 1;  // inline assembler and placement new write to their operands
       Value given;
       for (std::size_t i = open + 1; i < reader_.behind(open); ++i) {
         const int id = reader_.is_name(i) ? model_.resolve(body_, reader_.text(i), i) : -1;
@@ -207,7 +207,7 @@ Evaluator::Value Evaluator::expression(Range range) {
   return all;
 }
 
-/// Whether the program defines such an operator, which changes its operands.
+/// Whether the program defines this operator so that it changes its operands.
 bool Evaluator::is_own_operator(std::string_view symbol) {
   for (const int id : model_.functions("operator")) {
     const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
@@ -271,7 +271,8 @@ Evaluator::Value Evaluator::group(std::size_t& k, std::size_t end) {
   return postfix(value, k, end);
 }
 
-/// static_cast<T>(x), double(x), double{x}; a lone `double` declares something.
+/// Evaluates static_cast<T>(x), double(x) and double{x}. A `double` without brackets begins a
+/// declaration.
 Evaluator::Value Evaluator::cast(std::size_t& k, std::size_t end) {
   const bool plain = is_number_type(reader_.text(k));
   bool number = plain;
@@ -309,7 +310,7 @@ Evaluator::Value Evaluator::cast(std::size_t& k, std::size_t end) {
   return postfix(value, k, end);
 }
 
-/// All that the lambda mentions may be captured by reference.
+/// Evaluates a lambda. Everything that it mentions may be captured by reference.
 Evaluator::Value Evaluator::lambda(const Inner& inner) {
   StepEffects outside = std::exchange(out_, {});
   std::size_t open = reader_.opening(inner.range.end - 1);
@@ -366,7 +367,8 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
       read(index);
       read(value);
       k = reader_.behind(k);
-      // An index may insert, as into a map; not into a container with a number for each element.
+      // Indexing may insert, as in a map. A container indexed by a number, such as a vector, does
+      // not insert.
       const bool inserts = value.kind == Kind::container && index.kind != Kind::number;
       const bool unknown = value.kind == Kind::unknown && index.kind != Kind::number;
       if ((inserts || unknown) && !value.constant) mutate(value);
@@ -381,7 +383,7 @@ Evaluator::Value Evaluator::postfix(Value value, std::size_t& k, std::size_t end
   return value;
 }
 
-/// A function object, or a pointer to a function, may be in the member of that name.
+/// Whether the member with that name may hold a function object or a pointer to a function.
 bool Evaluator::is_callable_member(const Value& value, std::string_view name) const {
   if (!model_.is_field(name) || !model_.functions(name).empty() || model_.is_kept_by_owner(name)) {
     return false;
@@ -405,7 +407,7 @@ Evaluator::Value Evaluator::member(Value value, std::size_t& k, std::size_t end)
   const std::size_t behind = reader_.is(angles, "(") ? angles : at + 1;
   if (reader_.is(behind, "(") && behind < end) {
     k = reader_.behind(behind);
-    if (is_callable_member(value, name)) {  // a function in a member
+    if (is_callable_member(value, name)) {  // a function held in a member
       value.keys.add(model_.shared(name), Extent::whole);
       value = call_variable(value, {behind + 1, k - 1});
     } else {
@@ -417,12 +419,12 @@ Evaluator::Value Evaluator::member(Value value, std::size_t& k, std::size_t end)
   k = at + 1;
   if (value.kind == Kind::own && model_.has_foreign_base(value.own) &&
       std::ranges::find(model_.fields_of(value.own), name) == model_.fields_of(value.own).end()) {
-    value.keys.add(model_.outside(), Extent::whole);  // a member that it inherits, perhaps
+    value.keys.add(model_.outside(), Extent::whole);  // it may be an inherited member
   }
   if (!model_.is_field(name) || model_.is_kept_by_owner(name)) {
     value.through = true;
     if (value.kind == Kind::library && value.torch && (name == "data" || name == "target")) {
-      value.kind = Kind::tensor;  // of a batch
+      value.kind = Kind::tensor;  // the tensors of a batch
     } else if (value.kind != Kind::own) {
       value.kind = Kind::unknown;
     } else if (model_.is_kept_by_owner(name)) {
@@ -461,8 +463,8 @@ Evaluator::Name Evaluator::name_at(std::size_t k, std::size_t end) const {
   return name;
 }
 
-/// A variable that these sources do not declare, or that any code can name: code that they do not
-/// show may use it, too.
+/// Whether code outside these sources may use the variable: they do not declare it, or any code can
+/// name it.
 bool Evaluator::is_declared_elsewhere(int id) const {
   const Variable& variable = model_.variable(id);
   if (!variable.is_open() || id == model_.outside()) return false;
@@ -471,7 +473,7 @@ bool Evaluator::is_declared_elsewhere(int id) const {
          !has_hidden_state(variable.name);
 }
 
-/// As macros, constants and values of enumerations are called.
+/// Whether the word looks like the name of a macro, a constant or an enumerator.
 bool Evaluator::is_constant_name(std::string_view word) const {
   const bool capitals = std::ranges::none_of(word, [](char c) { return 'a' <= c && c <= 'z'; });
   const bool k = word.size() > 1 && word[0] == 'k' && 'A' <= word[1] && word[1] <= 'Z';
@@ -480,7 +482,7 @@ bool Evaluator::is_constant_name(std::string_view word) const {
   return capitals || k || known.contains(word);
 }
 
-/// A name that is not known as a variable, and stands where types do.
+/// Whether the name at `k` is not a known variable, and stands where a type stands.
 bool Evaluator::is_type_here(std::size_t k) const {
   const std::size_t behind = std::max(reader_.behind_angles(k + 1), k + 1);
   if (behind > k + 1 || reader_.is_name(behind) || reader_.is(behind, "{")) return true;
@@ -522,7 +524,7 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
                                                         : -1;
   if (id >= 0 && reader_.is(k, "{") && function_.piece->kind == PieceKind::declaration &&
       std::ranges::find(function_.piece->names, word) != function_.piece->names.end()) {
-    out_.writes.add(id, Extent::rebound);  // lib::Device device{level}; as a member
+    out_.writes.add(id, Extent::rebound);  // a member such as lib::Device device{level};
     make(id, arguments({k + 1, reader_.behind(k) - 1}));
     k = reader_.behind(k);
     return variable_value(id, name.at);
@@ -532,7 +534,7 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
   if (id >= 0 && (local || !function)) {
     if (called && !local && model_.variable(id).type.kind == Kind::unknown &&
         !model_.is_field(word)) {
-      // a prototype, perhaps
+      // it may be a prototype
     } else {
       return postfix(variable_value(id, name.at), k, end);
     }
@@ -584,7 +586,7 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
   return postfix(variable_value(model_.shared(word), name.at), k, end);
 }
 
-/// Whether the qualifier says that the name belongs to code outside these sources.
+/// Whether its qualifier says that the name belongs to code outside these sources.
 bool Evaluator::is_elsewhere(const Name& name) const {
   if (name.qualifiers.empty()) return model_.is_foreign_name(reader_.text(name.at));
   return !name.qualifiers.back().empty() && !model_.is_scope(name.qualifiers.back());
@@ -594,7 +596,7 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
   const Variable& variable = model_.variable(id);
   Value value;
   if (variable.body < 0 && function_.self >= 0 && model_.is_kept_by_owner(variable.name)) {
-    value = self();  // a part of the object
+    value = self();  // a part of the object itself
     value.through = true;
     value.kind = variable.type.kind;
     value.own = variable.type.own;
@@ -621,7 +623,7 @@ Evaluator::Value Evaluator::variable_value(int id, std::size_t) {
 void Evaluator::assign(const Value& target, const Value& value, bool through) {
   for (const auto& [variable, extent] : target.keys) {
     const Type& type = model_.variable(variable).type;
-    // Proxies pass on assigned values: std::tie(a, b), bits[3].
+    // Proxies pass assigned values on to other variables: std::tie(a, b), bits[3].
     const bool proxy =
         type.kind == Kind::unknown && !type.pointer && (type.deduced || type.standard);
     const bool rebinds = !through && !target.through && !type.reference && !proxy &&

@@ -1,4 +1,4 @@
-// Evaluates the expressions of one statement: the variables they read, change and may refer to.
+// Evaluates the expressions of one statement: which variables they read, change, or may refer to.
 #pragma once
 
 #include "sources/effects/effects.h"
@@ -14,26 +14,26 @@ class Evaluator {
   StepEffects evaluate(const Step& step);
 
  private:
-  /// The value of an expression: the variables that it designates, or may refer to.
+  /// The value of an expression: the variables that it names or may refer to.
   struct Value {
     Keys keys;
-    bool tensors = false;  ///< a container of them
+    bool tensors = false;  ///< a container of tensors
     Kind kind = Kind::unknown;
     std::string_view own = {};
     bool lvalue = false, constant = false, torch = false;
     bool restarts = false;
-    bool taken = false;  ///< its address, or a lambda that captures it
+    bool taken = false;  ///< the address of the object, or a lambda that captures it
     bool literal = false;
-    bool through = false;  ///< the object that a name refers to, not the name: *p, f(), v[i]
-    int lambda = -1;     ///< variable that holds it
+    bool through = false;  ///< the object that a name refers to, not the name itself: *p, f(), v[i]
+    int lambda = -1;     ///< the variable that holds the lambda; -1: none
   };
   struct Name {
-    std::size_t at = 0;  ///< its last component
+    std::size_t at = 0;  ///< position of its last component
     std::vector<std::string_view> qualifiers;
-    std::size_t end = 0;  ///< after it and its template arguments
+    std::size_t end = 0;  ///< after the name and its template arguments
   };
 
-  // Expressions, in evaluator.cpp.
+  // Evaluation of expressions, in effect_evaluator.cpp.
   Value expression(Range range);
   Value operand(std::size_t& k, std::size_t end);
   Value group(std::size_t& k, std::size_t end);
@@ -52,7 +52,7 @@ class Evaluator {
   bool has_own_literal(Range range) const;
   bool is_constant_name(std::string_view word) const;
   void leave_sources();
-  /// The code that may keep an argument of a call.
+  /// Which kind of code may keep an argument of a call.
   enum class Keeper { torch, standard, other };
   Keeper keeper_of(const Value& object) const;
   void add_pasted(Range macro, const std::vector<Token>& tokens, std::size_t at, Value& value);
@@ -85,7 +85,7 @@ class Evaluator {
                   const Value* place = nullptr);
   Value expand(std::string_view macro, std::size_t at);
   std::vector<int> methods(const Value& receiver, std::string_view name) const;
-  /// Hands values to unknown code: it may change them, and keep them in each other.
+  /// Records that unknown code gets these values: it may change them, and store them in each other.
   void hand_over(const std::vector<Value>& values, const Value* receiver, Keeper keeper);
 
   const Summary& summary_of(int body) { return effects_.summary_for(body_, body); }

@@ -7,7 +7,7 @@
 namespace flor::sources {
 namespace {
 
-constexpr std::size_t kWorkOfSearch = 10;  // as many references are followed in its time
+constexpr std::size_t kWorkOfSearch = 10;  // so many references take as long as one search
 
 }  // namespace
 
@@ -22,15 +22,15 @@ Effects::Effects(Model& model, std::size_t work_max) : model_(model), work_max_(
   for (const Body& body : model_.bodies()) steps_.emplace_back(body.steps.size());
   summaries_.resize(model_.bodies().size());
   users_.resize(model_.bodies().size());
-  // Bodies are evaluated again when a summary that they looked at has changed; in the end all of
-  // them, until that changes nothing.
+  // A body is evaluated again when a summary that it used has changed. At the end all bodies are
+  // evaluated, until nothing changes any more.
   do {
     open_.assign(model_.bodies().size(), true);
     while (round()) {}
   } while (complete_ && !settled_);
 }
 
-/// Evaluates the open bodies once; false if none is open any more.
+/// Evaluates the open bodies once. Returns whether some are open afterwards.
 bool Effects::round() {
   const std::size_t variables = model_.variables().size();
   std::vector<bool> evaluated(steps_.size());
@@ -55,7 +55,7 @@ bool Effects::round() {
   }
   settled_ = settled_ && !linked_;
   find_implicit();
-  // A name that is known from now on, or of another type, may be anywhere.
+  // A name that became known, or whose type changed, may be used anywhere.
   if (all_open_ || model_.variables().size() != variables) open_.assign(open_.size(), true);
   const bool more = std::ranges::find(open_, true) != open_.end();
   settled_ = settled_ && !more;
@@ -182,9 +182,9 @@ Summary Effects::summarize(int id) const {
       if (const auto parameter = parameter_of(variable)) out.iterates.insert(*parameter);
     }
   }
-  // From the few parameters back to the variables that keep them: there may be many that keep
-  // something.
-  std::vector<std::pair<int, int>> parameters;  // number and variable
+  // Goes from the few parameters back to the variables that keep them, since many variables may
+  // keep something.
+  std::vector<std::pair<int, int>> parameters;  // parameter number and variable
   if (body.self >= 0) parameters.emplace_back(-1, body.self);
   for (std::size_t i = 0; i < body.parameters.size(); ++i) {
     parameters.emplace_back(static_cast<int>(i), body.parameters[i]);

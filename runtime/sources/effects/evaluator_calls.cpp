@@ -1,4 +1,5 @@
-// Calls: of the program's functions by their summaries, of library functions by lists.
+// Evaluates calls: of the program's functions by their summaries, and of library functions by
+// lists.
 #include "sources/effects/effect_evaluator.h"
 #include "sources/syntax/logging.h"
 #include "sources/syntax/words.h"
@@ -14,9 +15,9 @@ constexpr std::array<std::string_view, 7> kFlorLogs = {
 constexpr std::array<std::string_view, 6> kLoaders = {
     "make_data_loader", "DataLoader", "StatelessDataLoader", "StatefulDataLoader", "range", "iota"};
 
-constexpr int kObjectsDeepMax = 6;  // one in another
+constexpr int kObjectsDeepMax = 6;  // objects that contain objects, so deep
 
-/// Whether a copy of it refers to nothing else.
+/// Whether a copy of a value of this type refers to no other object.
 bool is_plain(const Type& type) {
   return !type.reference && (type.kind == Kind::number || type.kind == Kind::setting ||
                              type.kind == Kind::container);
@@ -59,7 +60,7 @@ void Evaluator::hand_over(const std::vector<Value>& values, const Value* receive
   }
 }
 
-/// A function of the standard library or of libtorch that has no state of its own.
+/// Whether it is a function of the standard library or of libtorch without state of its own.
 bool Evaluator::is_of_library(const Name& name) const {
   if (name.qualifiers.empty() || !is_library_namespace(name.qualifiers.front())) return false;
   const std::string_view word = reader_.text(name.at);
@@ -79,7 +80,7 @@ Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
   }
   const std::vector<Value> values = arguments(parentheses);
   if (is_elsewhere(name) && !is_library_namespace(space) && !is_stateless_namespace(space)) {
-    leave_sources();  // and yet it may be ours, as where a macro names the namespace
+    leave_sources();  // it may still be ours, if a macro names the namespace
     Value value = call_library(name, values, parentheses);
     if (!model_.functions(word).empty())
       join(value, call_bodies(model_.functions(word), values, nullptr));
@@ -88,11 +89,11 @@ Evaluator::Value Evaluator::call(const Name& name, Range parentheses) {
   if (model_.is_class(word) && model_.functions(word).empty()) return construct(word, values);
   const bool library = is_of_library(name);
   if (library && space != "std" && space != "torch" && space != "flor") {
-    // The program may have a namespace of that name, too.
+    // The program may have a namespace with the same name.
     call_bodies(model_.functions(word), values, nullptr);
   }
   if (function_.self >= 0 && space.empty() && model_.functions(word).empty()) {
-    // A method that the class inherits, perhaps.
+    // The name may be that of a method that the class inherits.
     if (model_.has_foreign_base(function_.piece->owner)) leave_sources();
     if (method_purity(word).number && values.empty()) return of_kind(Kind::number);
     if (word.starts_with("register_")) {
@@ -126,7 +127,7 @@ Evaluator::Value Evaluator::call_flor(std::string_view name, Range parentheses) 
   for (const Range part : parts) values.push_back(expression(part));
   if (name == "load") {
     for (std::size_t i = 1; i < values.size(); ++i) mutate(values[i]);
-    if (values.size() < 2) leave_sources();  // into all that is registered
+    if (values.size() < 2) leave_sources();  // into all registered objects
     return {};
   }
   if (name == "loop") {
@@ -185,11 +186,11 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
                        model_.is_foreign_name(word) || model_.uses_other_namespace());
   if (leaves || (has_hidden_state(word) && !torch)) {
     leave_sources();
-    result.keys.add(model_.outside(), Extent::whole);  // a view of it, perhaps
+    result.keys.add(model_.outside(), Extent::whole);  // it may refer to that state
   }
   if (!leaves && purity.pure && !has_hidden_state(word) &&
       !(in_place || (among("functional") && model_.mentions_inplace()))) {
-    for (const Value& value : values) {  // algorithms call their arguments
+    for (const Value& value : values) {  // algorithms call functions among their arguments
       if (value.taken || value.lambda >= 0) mutate(value);
     }
     if (purity.fresh) result.keys = {};
@@ -235,7 +236,7 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
   return result;
 }
 
-/// The functions of that name that the object may have.
+/// The functions with that name that the object may have.
 std::vector<int> Evaluator::methods(const Value& receiver, std::string_view name) const {
   const std::vector<int>& all = model_.functions(name);
   if (receiver.kind != Kind::own) return all;
@@ -302,7 +303,7 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
     result.lvalue = true;
     return result;
   }
-  if (purity.number) {  // x.size(), x.item<double>(): of an object that is not known, too
+  if (purity.number) {  // e.g. x.size() or x.item<double>(), of unknown objects, too
     if (!bodies.empty()) call_bodies(bodies, values, &receiver);
     if (bodies.empty()) ask(receiver);
     return of_kind(Kind::number);
@@ -323,14 +324,14 @@ Evaluator::Value Evaluator::call_method(Value receiver, std::string_view name, R
   return result;
 }
 
-/// A lambda, an object with operator(), a pointer to a function.
+/// Evaluates a call of a lambda, of an object with operator(), or through a pointer to a function.
 Evaluator::Value Evaluator::call_variable(const Value& callee, Range parentheses) {
   const std::vector<Value> values = arguments(parentheses);
   read(callee);
   Value result;
   for (const Value& value : values) join(result, value);
   result.lvalue = true;
-  if (callee.kind == Kind::setting) {  // a loss
+  if (callee.kind == Kind::setting) {  // a loss function
     result.keys = {};
     result.kind = Kind::tensor;
     return result;
@@ -374,14 +375,15 @@ Evaluator::Keeper Evaluator::keeper_of(const Value& object) const {
   return standard && !object.keys.empty() ? Keeper::standard : Keeper::other;
 }
 
-/// Code that is not shown may keep where it is, and change it at any later call.
+/// Notes that code outside these sources may keep a reference, and change the object in any later
+/// call.
 void Evaluator::keep_outside(const Value& value) {
   for (const auto& [variable, extent] : value.keys) {
     if (variable != model_.outside()) effects_.link(model_.outside(), variable);
   }
 }
 
-/// A type is named there that neither these sources nor the known libraries have.
+/// Whether a type is named there that neither these sources nor the known libraries have.
 bool Evaluator::is_of_other_library(Range types) const {
   for (std::size_t k = types.begin; k < types.end; ++k) {
     const std::string_view word = reader_.text(k);
@@ -396,13 +398,14 @@ bool Evaluator::is_of_other_library(Range types) const {
   return false;
 }
 
-/// Called is code that these sources do not show: it may use all that such code keeps.
+/// Notes a call of code outside these sources: it may use everything that such code keeps.
 void Evaluator::leave_sources() {
   out_.reads.add(model_.outside(), Extent::whole);
   out_.writes.add(model_.outside(), Extent::whole);
 }
 
-/// An object may be of a type that is declared elsewhere; registered ones keep all in themselves.
+/// Notes a call of a method. The object may be of a type declared elsewhere; registered objects
+/// keep everything in themselves.
 void Evaluator::ask(const Value& object) {
   const bool inherits = object.kind == Kind::own && model_.has_foreign_base(object.own);
   if ((object.kind != Kind::unknown && !inherits) || object.torch || object.restarts) return;
@@ -423,7 +426,7 @@ void Evaluator::use(std::string_view own, int depth) {
   for (const std::string_view name : model_.fields_of(own)) {
     const int field = model_.shared(name);
     const Type& type = model_.variable(field).type;
-    // References lead to objects that are not its own.
+    // References lead to objects that do not belong to this one.
     if (model_.is_kept_by_owner(name) || type.reference || type.pointer) continue;
     out_.reads.add(field, Extent::whole);
     if (type.kind == Kind::own && type.own != own) use(type.own, depth + 1);
@@ -432,7 +435,8 @@ void Evaluator::use(std::string_view own, int depth) {
     const Body& body = model_.bodies()[static_cast<std::size_t>(id)];
     if (!body.piece->owner.empty() && body.piece->owner != own) continue;
     const Summary& summary = summary_of(id);
-    const bool constant = body.reader->is(body.head.end - 1, "const");  // the others are seen
+    // Writes count only for const operators: calls of other operators are visible in the source.
+    const bool constant = body.reader->is(body.head.end - 1, "const");
     for (const auto& [variable, extent] : summary.shared_reads) {
       const bool kept = model_.is_kept_by_owner(model_.variable(variable).name);
       if (!kept) out_.reads.add(variable, extent);
@@ -513,7 +517,7 @@ void Evaluator::apply(int id, const std::vector<Value>& values, const Value* rec
       refer(*keeper, *value);
     }
   }
-  // More arguments than parameters are known: a pack.
+  // More arguments than known parameters: a parameter pack.
   for (std::size_t i = body.parameters.size(); i < values.size(); ++i) mutate(values[i]);
 }
 

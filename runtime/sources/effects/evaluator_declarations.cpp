@@ -1,11 +1,11 @@
-// Declarations: the objects that a new variable refers to from its beginning.
+// Evaluates declarations: which objects a new variable refers to from the beginning.
 #include "sources/effects/effect_evaluator.h"
 
 #include <algorithm>
 
 namespace flor::sources {
 
-/// A variable with its initializer, from its name on.
+/// Evaluates a variable with its initializer, beginning with its name.
 Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end) {
   ++k;
   Value target = variable_value(id, k);
@@ -26,7 +26,7 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
   if (const Type& type = model_.variable(id).type;
       type.file ||
       (type.kind == Kind::unknown && type.named && !type.standard && !type.reference)) {
-    leave_sources();  // its constructor, and its destructor
+    leave_sources();  // its constructor and its destructor are called
   }
   if (reader_.is(k, ")") && k < end) ++k;                       // double (&rows)[4]
   while (reader_.is(k, "[") && k < end) k = reader_.behind(k);  // an array
@@ -46,7 +46,7 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
       effects_.changed_type(model_.variable(id));
     }
     if (type.deduced && type.kind == Kind::unknown && value.kind == Kind::loader) {
-      type.kind = Kind::library;  // a batch
+      type.kind = Kind::library;  // the variable is a batch
       type.torch = true;
       effects_.changed_type(model_.variable(id));
     }
@@ -61,7 +61,8 @@ Evaluator::Value Evaluator::declaration(int id, std::size_t& k, std::size_t end)
   return target;
 }
 
-/// The members that `auto [a, b]` calls by these names; `close` is the bracket after them.
+/// Notes the types of the members that `auto [a, b]` gives these names. `close` is the bracket
+/// after the names.
 void Evaluator::know_parts(std::size_t close, std::string_view own) {
   const auto names = reader_.split({reader_.opening(close) + 1, close});
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -98,7 +99,7 @@ void Evaluator::make(int id, const std::vector<Value>& values) {
   }
 }
 
-/// The members that a constructor gives values before its body.
+/// Evaluates the initializer list of a constructor.
 void Evaluator::initializers(Range list) {
   for (const Range part : reader_.split(list)) {
     const Name name = name_at(part.begin, part.end);
@@ -142,7 +143,8 @@ void Evaluator::initialize(int id, const Value& value) {
     }
     return;
   }
-  // Taken for an object of its own: its content is not shown.
+  // A variable of an unknown type that is no reference or pointer is taken for an object of its
+  // own, whose content these sources do not show.
   const bool own =
       kind == Kind::unknown && !type.reference && !type.pointer && (type.named || type.deduced);
   refer(target, own ? without_outside(value) : value);

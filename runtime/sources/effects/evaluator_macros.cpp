@@ -1,4 +1,4 @@
-// Macros: their text is looked at where they are used.
+// Evaluates macros: their text is examined where they are used.
 #include "sources/effects/effect_evaluator.h"
 #include "sources/syntax/logging.h"
 #include "sources/syntax/words.h"
@@ -7,7 +7,7 @@
 
 namespace flor::sources {
 
-/// In a macro: a function is called there, or a variable named, that these sources do not have.
+/// Whether a macro's text calls a function, or names a variable, that these sources do not have.
 bool Evaluator::may_leave(const std::vector<Token>& tokens, std::size_t k) const {
   const std::string_view word = tokens[k].text;
   const bool called = k + 1 < tokens.size() && tokens[k + 1].is("(");
@@ -22,7 +22,7 @@ bool Evaluator::may_leave(const std::vector<Token>& tokens, std::size_t k) const
          !function_purity(word).pure && !is_print(word) && !is_keyword(word);
 }
 
-/// x##_count: all variables that may have the pasted name.
+/// Adds all variables whose name may be the result of pasting, as in x##_count.
 void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::size_t at,
                            Value& value) {
   const auto given = [&](std::string_view word) {  // a parameter of the macro
@@ -42,7 +42,7 @@ void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::s
   }
 }
 
-/// A macro may do anything to the variables that it mentions, where it stands.
+/// Evaluates a use of a macro, which may do anything to the variables that it mentions.
 Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
   Value value;
   const Inner& inner = *model_.macro(macro);

@@ -38,12 +38,12 @@ class Matcher {
 
  private:
   struct Open {
-    std::size_t index;  // among the conditionals
+    std::size_t index;  // index in out_.conditionals
     Stack before, after_first;
     bool first_done = false;
   };
-  // Stacks are copied at each conditional; text that nests deeper than people write is not worth
-  // it.
+  // Stacks are copied at each conditional. Text that nests deeper than this was not written by
+  // people, and is not worth the memory.
   static constexpr std::size_t kDepthMax = 500;
 
   void match(Stack& stack, std::size_t at) {
@@ -51,7 +51,8 @@ class Matcher {
     if (opens(token)) {
       stack.push_back(at);
     } else if (closes(token)) {
-      // A brace closes brackets left open inside of it; other brackets that do not fit are noise.
+      // A brace closes the brackets that were left open inside it. Other brackets that do not fit
+      // are ignored.
       if (token.is("}")) {
         std::size_t top = stack.size();
         while (top > 0 && !tokens_[stack[top - 1]].is("{")) --top;

@@ -5,13 +5,13 @@
 namespace flor::sources {
 namespace {
 
-/// The greedy algorithm of Myers: the furthest position on each diagonal for each number of edits.
+/// Myers's greedy algorithm: finds the furthest position on each diagonal for each number of edits.
 class Myers {
  public:
   Myers(const Sequence& before, const Sequence& now, Range a, Range b)
       : before_(before), now_(now), a_(a), b_(b) {}
 
-  /// Pairs of equal tokens, in order. False if there would be too many edits.
+  /// Finds the pairs of equal tokens, in order. Returns false if it would need too many edits.
   bool run(std::vector<std::pair<std::size_t, std::size_t>>& equal) {
     const auto n = static_cast<long>(a_.end - a_.begin), m = static_cast<long>(b_.end - b_.begin);
     const long limit = std::min(n + m, kEditsMax);
@@ -80,8 +80,8 @@ bool ends_statement(const Token& token) {
   return token.is(";") || token.is("{") || token.is("}") || token.starts_directive;
 }
 
-/// Describes an ambiguous insertion in the best way: it may be "b ;" after "a ;", or "; b" after
-/// "a". Takes the one that begins after a statement, or leaves it.
+/// Chooses the best description of an ambiguous insertion, which may be "b ;" after "a ;" or "; b"
+/// after "a". Prefers one that begins after a statement, else changes nothing.
 void slide(Range& range, Range& other, const Sequence& sequence, std::size_t low,
            std::size_t high) {
   const auto good = [&](std::size_t begin, std::size_t end) {

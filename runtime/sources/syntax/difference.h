@@ -1,4 +1,4 @@
-// The difference of two sequences of tokens.
+// The difference between two sequences of tokens.
 #pragma once
 
 #include "sources/syntax/brackets.h"
@@ -8,15 +8,16 @@
 
 namespace flor::sources {
 
-/// `before` was replaced by `now`; one of them may be empty. Positions in the sequences.
+/// The range `before` of one sequence was replaced by the range `now` of the other. One may be
+/// empty.
 struct Hunk {
   Range before, now;
 };
 
 using Sequence = std::vector<const Token*>;
 
-/// Tokens that are equal in both, in the same order, are in no hunk. Where there is a choice, hunks
-/// begin and end with statements. Sequences that differ nearly everywhere come back as one hunk.
+/// Returns the ranges that differ. Where there is a choice, they begin and end with statements.
+/// Sequences that differ nearly everywhere are returned as one hunk.
 std::vector<Hunk> difference(const Sequence& before, const Sequence& now);
 
 }  // namespace flor::sources

@@ -16,7 +16,7 @@ bool begins_identifier(char c) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool continues_identifier(char c) { return begins_identifier(c) || is_digit(c); }
 
-/// Longest first. ">>" is two tokens, since it may close two lists of template arguments.
+/// Longest first. ">>" counts as two tokens, since it may close two lists of template arguments.
 constexpr std::array<std::string_view, 35> kPunctuators = {
     "%:%:", "...", "<=>", "<<=", "->*", "::", "->", "++", "--", "<<", "<=", ">=",
     "==",   "!=",  "&&",  "||",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^=",
@@ -44,7 +44,7 @@ class Lexer {
   }
 
  private:
-  /// Length of a backslash and the newline after it, 0 where there is none.
+  /// The length of a backslash and the newline after it; 0 if there is none at `at`.
   std::size_t splice(std::size_t at) const {
     if (at + 1 >= source_.size() || source_[at] != '\\') return 0;
     if (source_[at + 1] == '\n') return 2;
@@ -62,7 +62,7 @@ class Lexer {
     return at_ >= source_.size();
   }
   char peek() { return done() ? '\0' : source_[at_]; }
-  /// The character after the next one.
+  /// The character after the one that peek() returns.
   char second() {
     if (done()) return '\0';
     std::size_t at = at_ + 1;
@@ -87,7 +87,7 @@ class Lexer {
     line_has_token_ = false;
   }
 
-  /// To the next token; false at the end.
+  /// Skips to the next token. Returns false at the end.
   bool skip_space() {
     while (!done()) {
       const char c = peek();
@@ -171,7 +171,8 @@ class Lexer {
     add(TokenKind::number);
   }
 
-  /// A literal that is not closed ends with its line, as in text that is no C++.
+  /// Reads a literal. One that is not closed ends with its line, as may happen in text that is not
+  /// C++.
   void quoted(char quote, TokenKind kind) {
     take();
     while (!done() && peek() != '\n') {
@@ -190,7 +191,7 @@ class Lexer {
     }
   }
 
-  /// Inside a raw string nothing is special but its end, continued lines included.
+  /// Reads a raw string, in which only its end is special; lines are not continued.
   void raw_string() {
     const std::size_t open = source_.find('(', at_);
     constexpr std::size_t kDelimiterMax = 16;
@@ -230,7 +231,7 @@ class Lexer {
     return true;
   }
 
-  /// "<::" is a template argument that begins with "::", unless ":" or ">" follows.
+  /// "<::" begins a template argument with "::" and is no digraph, unless ":" or ">" follows.
   bool is_no_digraph(std::string_view text) const {
     return text == "<:" && next_is("<::") && !next_is("<:::") && !next_is("<::>");
   }

@@ -15,7 +15,7 @@ const Names& number_methods() {
   return words;
 }
 
-/// The result is new, or a view that is not handed on by reference.
+/// Methods whose result is new, or a view that is not passed on by reference.
 const Names& fresh_methods() {
   static const Names words = {
       "sum",    "mean",   "norm",    "max",     "min",     "argmax",    "argmin", "abs",    "sqrt",

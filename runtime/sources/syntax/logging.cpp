@@ -13,7 +13,8 @@ constexpr std::array<std::string_view, 5> kLogs = {"log", "log_tensor", "log_his
                                                    "log_image", "log_table"};
 constexpr std::array<std::string_view, 9> kPrints = {
     "printf", "fprintf", "puts", "fputs", "putchar", "print", "println", "fflush", "perror"};
-/// Methods that change more than the object they are called on, or the mode of a module.
+/// Methods that change more than the object they are called on, or that change the mode of a
+/// module.
 constexpr std::array<std::string_view, 8> kTrains = {
     "backward", "step", "zero_grad", "train", "eval", "manual_seed", "requires_grad_", "load"};
 constexpr std::array<std::string_view, 3> kStreams = {"cout", "cerr", "clog"};
@@ -55,8 +56,9 @@ class Stripper {
   void mark(std::size_t at) {
     if (!tokens_[at].directive) looking_[at - piece_.begin] = true;
   }
-  /// Marks a statement without its braces if a header controls it, written or not: the next
-  /// statement does not become controlled in its place. An empty else does nothing.
+  /// Marks a statement. If a header controls it, the statement's braces are not marked, whether
+  /// they are written or not, so that the next statement does not become controlled instead. An
+  /// empty else does nothing.
   void mark_statement(Range range) {
     const std::size_t before = code_before(range.begin);
     if (before > piece_.begin && is(before, "else")) {
@@ -67,7 +69,8 @@ class Stripper {
     }
     for (std::size_t i = range.begin; i < range.end; ++i) mark(i);
   }
-  /// The token before `at` that belongs to no directive; the first one where there is none.
+  /// The last token before `at` that belongs to no directive; the first token of the piece if there
+  /// is none.
   std::size_t code_before(std::size_t at) const {
     while (at > piece_.begin && tokens_[at - 1].directive) --at;
     return at > piece_.begin ? at - 1 : at;
@@ -106,11 +109,13 @@ class Stripper {
   bool is_new(std::string_view name) const {
     return own_.contains(name) || (!known_.contains(name) && !is_keyword(name));
   }
-  /// A name that a declaration inside a statement makes its own; `depth`: of the declaration.
+  /// Whether a declaration inside a statement makes the name its own. `depth` is that of the
+  /// declaration.
   bool can_own(std::string_view name, int depth) const {
     return is_new(name) || (block_locals_ && depth > 0 && !is_keyword(name));
   }
-  /// `at`: the name in its declaration. The target of a reference or a pointer is not its own.
+  /// Notes the name at `at` as the statement's own. What a reference or pointer refers to is not
+  /// its own.
   void own(std::size_t at, bool leads = false) {
     const std::string_view name = tokens_[at].text;
     const Token& before = tokens_[at - 1];
@@ -122,7 +127,7 @@ class Stripper {
     if (own_.insert(name).second && known_.contains(name)) shadowed_.push_back(name);
   }
 
-  /// Names that the other version has, too, are a block's own only to its end.
+  /// A name that the other version also has is a block's own only until the end of the block.
   class Scope {
    public:
     explicit Scope(Stripper& stripper) : stripper_(stripper), begin_(stripper.shadowed_.size()) {}
@@ -138,7 +143,7 @@ class Stripper {
     std::size_t begin_;
   };
 
-  /// The name of the variable that an assignment at `at` changes.
+  /// The name of the variable that the assignment at `at` changes.
   std::string_view target(std::size_t at, std::size_t begin) const {
     if ((tokens_[at].is("++") || tokens_[at].is("--")) && is_word(at + 1)) {
       return tokens_[at + 1].text;
@@ -162,20 +167,20 @@ class Stripper {
     return name;
   }
 
-  /// The assignment at `at` is the first value of a reference or a pointer: "auto& x = ...".
+  /// Whether the assignment at `at` initializes a reference or pointer, as in "auto& x = ...".
   bool is_declared(std::size_t at) const {
     return tokens_[at].is("=") && at > piece_.begin + 2 && is_word(at - 1) &&
            (is(at - 2, "&") || is(at - 2, "&&") || is(at - 2, "*")) &&
            (is_word(at - 3) || is(at - 3, ">"));
   }
 
-  /// Assigns to nothing that the other version knows.
+  /// Whether the range assigns only to names that the other version does not know.
   bool pure(Range range) const {
     for (std::size_t k = range.begin; k < range.end; ++k) {
       if (tokens_[k].kind != TokenKind::punctuator || !one_of(tokens_[k].text, kAssignments)) {
         continue;
       }
-      if (k > range.begin && tokens_[k - 1].is("[")) continue;  // [=]
+      if (k > range.begin && tokens_[k - 1].is("[")) continue;  // a lambda's capture [=]
       const std::string_view name = target(k, range.begin);
       if (leading_.contains(name) && !is_declared(k)) return false;
       if (!name.empty() && !own_.contains(name) && known_.contains(name)) return false;
@@ -196,7 +201,8 @@ class Stripper {
     if (is(at, "if")) return harmless_if(statement, depth);
     if (is(at, "for") && is(at + 1, "(")) return harmless_for(statement, depth);
     if (is_word(at) && one_of(tokens_[at].text, kLeaves)) return false;
-    // A variable declared in a block is its own from there on, in its own declaration, too.
+    // A variable declared in a block is the block's own from there on, even inside its own
+    // declaration.
     const bool declared = block_locals_ && depth > 0 && declares(statement, depth);
     if (!pure(statement)) return false;
     return declared || shows(statement) || declares(statement, depth) || works_on_own(at);
@@ -238,7 +244,8 @@ class Stripper {
     return body < statement.end && pure(header) && harmless({body, statement.end}, depth + 1);
   }
 
-  /// A variable declared in a `for` or `if` is its own, whatever else has that name.
+  /// Notes the variables that a `for` or `if` declares as its own, even if other variables have
+  /// those names.
   void declare_in_header(Range header) {
     for (std::size_t k = header.begin + 2; k < header.end; ++k) {
       const bool ends = is(k, "=") || is(k, ":") || is(k, ",") || is(k, "]");
@@ -250,14 +257,15 @@ class Stripper {
     if (!block_locals_) return;
     if (const std::size_t name = declared_first(header); name > 0) own(name);
   }
-  /// "(auto& [key, value] : map)"
+  /// Whether the header binds references, as in "(auto& [key, value] : map)".
   bool binds_references(Range header) const {
     for (std::size_t k = header.begin + 2; k < header.end && !is(k, ":"); ++k) {
       if (is(k, "[")) return is(k - 1, "&") || is(k - 1, "&&");
     }
     return false;
   }
-  /// "i" of "(int i = 0; ...)", "x" of "(const auto& x : xs)"; 0: none.
+  /// The position of "i" in "(int i = 0; ...)" or of "x" in "(const auto& x : xs)"; 0 if there is
+  /// none.
   std::size_t declared_first(Range header) const {
     std::size_t at = header.begin + 1;
     while (at < header.end && (is_type(at) || is(at, "<"))) {
@@ -286,10 +294,10 @@ class Stripper {
     return one_of(name, kLogs) && (qualified || tokens_[at + 2].kind == TokenKind::text);
   }
 
-  /// A declaration of variables that are new here.
+  /// Whether the statement declares variables that are new in this version.
   bool declares(Range statement, int depth) {
     std::size_t at = statement.begin;
-    if (!is_word(at) && !is(at, "::")) return false;  // *at = 0;
+    if (!is_word(at) && !is(at, "::")) return false;  // an assignment such as *at = 0;
     bool guard = false;
     while (at < statement.end && (is_type(at) || is(at, "<"))) {
       if (is(at, "<")) {
@@ -299,7 +307,7 @@ class Stripper {
       guard = guard || tokens_[at].text.ends_with("Guard") || tokens_[at].text.ends_with("guard");
       ++at;
     }
-    // A guard affects the statements that follow it in its block.
+    // A guard object, such as a lock, affects the statements after it in its block.
     if (guard && depth == 0) return false;
     if (is(at, "[") && at > statement.begin) return binds(at, depth);
     if (at < statement.begin + 2 || !is_word(at - 1)) return false;
@@ -336,10 +344,10 @@ class Stripper {
   bool works_on_own(std::size_t at) const {
     while (is(at, "++") || is(at, "--") || is(at, "(")) ++at;
     return is_word(at) && own_.contains(tokens_[at].text) && !leading_.contains(tokens_[at].text) &&
-           !is(at + 1, "->");  // the object it points to
+           !is(at + 1, "->");  // this would change the object it points to
   }
 
-  /// flor::log("name", value) inside an expression.
+  /// Marks flor::log("name", value) inside an expression, without the value.
   void wrapped(std::size_t at) {
     if (looking_[at - piece_.begin] || !is(at, "flor") || !is(at + 1, "::") || !is_word(at + 2) ||
         !one_of(tokens_[at + 2].text, kLogs) || !is(at + 3, "(") || !is(at + 5, ",") ||
@@ -357,7 +365,7 @@ class Stripper {
     mark(close);
   }
 
-  /// An #if around nothing but such statements is one itself.
+  /// Marks an #if that contains nothing but marked statements.
   void mark_conditional(const Conditional& conditional) {
     const Range range{conditional.branches.front(), conditional.end};
     if (range.begin < piece_.begin || range.end > piece_.end) return;
@@ -374,8 +382,8 @@ class Stripper {
   const Words& known_;
   bool block_locals_;
   Words own_;  // variables that harmless statements declare
-  Words leading_;                           // references or pointers among them
-  std::vector<std::string_view> shadowed_;  // those that the other version has, too
+  Words leading_;                           // references or pointers among these
+  std::vector<std::string_view> shadowed_;  // those among them that the other version also has
   std::vector<bool> looking_;
 };
 

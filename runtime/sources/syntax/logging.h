@@ -1,5 +1,5 @@
-// Distinguishes statements that only look at the computation (log, print, and the variables made
-// for that) from those that are part of it.
+// Distinguishes statements that only look at the computation (log, print, and variables made for
+// that) from statements that are part of it.
 #pragma once
 
 #include "sources/syntax/structure.h"
@@ -15,23 +15,24 @@ using Words = std::set<std::string_view>;
 /// The identifiers among the tokens of `range`.
 Words identifiers(const std::vector<Token>& tokens, Range range);
 
-/// The variables that count as a statement's own.
+/// Which variables count as made by a statement for itself.
 enum class Own {
-  new_names,     ///< names that the other version does not have
+  new_names,     ///< those whose names the other version does not have
   block_locals,  ///< and those declared in its own blocks and headers; only for text that one
                  ///< version has and the other lacks
 };
 
-/// For each token of `piece`: whether it belongs to a statement that computes nothing which
-/// `known`, the identifiers of the other version of this piece, could see. In `flor::log("name",
-/// value)` within an expression this is all but the value.
+/// For each token of `piece`, tells whether it belongs to a statement that computes nothing which
+/// the other version of the piece could see. `known` are the identifiers of that version. If
+/// `flor::log("name", value)` stands inside an expression, the result is true for all its tokens
+/// but those of the value.
 std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure& structure,
                                Range piece, const Words& known, Own own = Own::new_names);
 
-/// Functions of the library that only print.
+/// Whether the function of that name belongs to the standard library and only prints.
 bool is_print(std::string_view function);
 
-/// `logs "name"`, `prints`; empty if the tokens do neither.
+/// What the tokens show: `logs "name"` or `prints`; empty if they do neither.
 std::string what_is_shown(const std::vector<Token>& tokens, Range range);
 
 }  // namespace flor::sources

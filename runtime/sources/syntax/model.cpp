@@ -35,7 +35,8 @@ bool has_word(const Reader& reader, Range tokens, std::string_view word) {
   return false;
 }
 
-/// Whether a variable of a namespace is extern "C" int n; or within the braces of an extern "C".
+/// Whether a variable of a namespace has C linkage, by extern "C" int n; or inside the braces of
+/// extern "C".
 bool has_c_linkage(const Reader& reader, Range type, std::size_t at) {
   if (has_word(reader, type, "static")) return false;
   for (std::size_t k = type.begin; k < type.end; ++k) {
@@ -59,7 +60,7 @@ bool Body::is_destructor() const {
   return reader->is(head.begin, "~") || reader->is(head.begin + 1, "~");
 }
 
-/// Whether it is a constructor that copies another object of its class.
+/// Whether this is a constructor that copies another object of its class.
 bool Body::copies() const {
   if (!is_constructor() || parameters.size() > 1) return false;
   for (std::size_t k = head.begin; k + 1 < head.end; ++k) {
@@ -171,7 +172,7 @@ void Model::find_foreign_bases(const std::vector<const Source*>& sources) {
   }
 }
 
-/// using Data = std::vector<Batch>;
+/// Finds aliases such as using Data = std::vector<Batch>;
 void Model::find_aliases(const Source& source) {
   const Reader& reader = *readers_.emplace_back(std::make_unique<Reader>(source));
   for (std::size_t k = 0; k + 3 < reader.size(); ++k) {
@@ -228,14 +229,14 @@ void Model::add_body(const Reader& reader, const Piece& piece) {
   }
 }
 
-/// Members, variables of namespaces, prototypes.
+/// Adds members, variables of namespaces, and prototypes.
 void Model::add_declaration(const Reader& reader, const Piece& piece) {
   if (piece.range.empty() || is_type_declaration(reader, piece.range)) return;
   bool declares = false;
   for (std::size_t k = piece.range.begin; k < piece.range.end; ++k) {
     const auto found = reader.declared(k, piece.range.begin);
     if (!found || std::ranges::find(piece.names, reader.text(k)) == piece.names.end()) continue;
-    // A prototype, or a variable that is given its value in parentheses.
+    // This may be a prototype, or a variable initialized in parentheses.
     if (reader.is(k + 1, "(") && !reader.is_literal(k + 2)) {
       prototypes_[reader.text(k)] = type_of(reader, found->type);
       continue;
@@ -245,7 +246,8 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
     const bool first = variable(id).at == 0;
     Variable& other = variable(id);
     other.array = other.array || reader.is(k + 1, "[");
-    const bool elsewhere = has_word(reader, found->type, "extern");  // of another library, perhaps
+    // An `extern` variable may belong to another library.
+    const bool elsewhere = has_word(reader, found->type, "extern");
     if (piece.owner.empty()) {
       other.external = other.external || elsewhere;
       other.c_linkage = other.c_linkage || has_c_linkage(reader, found->type, k);
@@ -273,7 +275,8 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
   }
   for (std::size_t k = piece.range.begin; k < piece.range.end; ++k) {
     declares =
-        declares || (reader.is(k, "=") && !reader.bracket_around(k));  // T Class::member = ..
+        // A definition such as T Class::member = ..
+        declares || (reader.is(k, "=") && !reader.bracket_around(k));
   }
   if (!declares) return;
   Body& body = bodies_.emplace_back();
@@ -330,11 +333,12 @@ int Model::shared(std::string_view name) {
   return found->second;
 }
 
-/// To where a variable that is declared at `at` is known; empty if that is no place to declare one.
+/// The range in which a variable declared at `at` is known; empty if none can be declared there.
 Range Model::scope_of(const Body& body, std::size_t at) const {
   const Reader& reader = *body.reader;
   auto around = reader.bracket_around(at);
-  if (around && reader.is(*around, "[")) around = reader.bracket_around(*around);  // auto [a, b]
+  // The brackets of auto [a, b].
+  if (around && reader.is(*around, "[")) around = reader.bracket_around(*around);
   if (!around || *around < body.piece->range.begin) return {};
   if (reader.is(*around, "{")) return {at, reader.behind(*around)};
   if (!reader.is(*around, "(") || *around == 0) return {};
@@ -367,7 +371,7 @@ void Model::find_locals(int id, Range range) {
     if (!found) continue;
     const bool in_head = body.head.holds(k);
     auto around = reader.bracket_around(k);
-    const bool wrapped = around && found->type.holds(*around);  // double (&rows)[4]
+    const bool wrapped = around && found->type.holds(*around);  // as in double (&rows)[4]
     const std::size_t declarator = wrapped ? *around : k;
     if (wrapped) around = reader.bracket_around(*around);
     if (in_head && (!around || !body.head.holds(*around) || !reader.is(*around, "("))) continue;
@@ -381,7 +385,8 @@ void Model::find_locals(int id, Range range) {
     variable.array = reader.is(k + (wrapped ? 2 : 1), "[");
     variable.binding = found->binding;
     if (found->binding) variable.type.kind = Kind::unknown;
-    if (!in_head && has_word(reader, found->type, "extern")) {  // what all functions have
+    // A local `extern` declaration names a variable shared by all functions.
+    if (!in_head && has_word(reader, found->type, "extern")) {
       Variable& other = this->variable(shared(variable.name));
       other.external = true;
       other.array = other.array || variable.array;
@@ -412,9 +417,11 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   bool pointer = false, known = false, refers = false, stars = false, foreign = false,
        names = false, tensors = false, others = false;
   int depth = 0;
-  std::string_view first;  ///< word before template arguments
+  std::string_view first;  ///< the word before the outermost template arguments
   struct List {
-    bool array, size;  ///< std::array; past its comma, where a number stands, even if named
+    /// Whether it is std::array, and whether the position is after its comma: what stands there is
+    /// a number, even if it is a name.
+    bool array, size;
   };
   std::vector<List> lists;
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
@@ -423,7 +430,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     depth += word == "<" ? 1 : word == ">" ? -1 : 0;
     if (word == "<") lists.push_back({reader.is(k - 1, "array"), false});
     if (word == ">" && !lists.empty()) lists.pop_back();
-    if (word == ">" && depth == 0 && reader.is(k + 1, "::")) {  // std::vector<bool>::reference
+    // The type is a member of a template's class, as std::vector<bool>::reference.
+    if (word == ">" && depth == 0 && reader.is(k + 1, "::")) {
       type.kind = Kind::unknown;
       type.own = {};
       type.restarts = false;
@@ -432,7 +440,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     if (word == "," && !lists.empty()) lists.back().size = lists.back().array;
     if (!lists.empty() && lists.back().size) continue;
     stars = stars || word == "*" || word == "&";
-    // Assignments go through it.
+    // Assignments to such a type change what it refers to.
     type.reference = type.reference || word == "decltype" ||
                      (depth > 0 && word == "&" && (first == "tuple" || first == "pair"));
     pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
@@ -445,7 +453,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
                  !is_number_type(word) && !is_setting_type(word)) {
         others = true;
       }
-      if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;  // of such elements
+      // The container may hold pointers to such elements.
+      if (is_torch_namespace(word) || classes_.contains(word)) pointer = true;
       if (classes_.contains(word) && (type.element.empty() || type.element == word)) {
         type.element = word;
       } else if (is_word(word) && word != "std" && word != "const" && !is_number_type(word) &&
@@ -483,7 +492,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       type.reference = type.reference || alias->second.reference;
       type.torch = type.torch || alias->second.torch;
     } else if (foreign) {
-      known = false;  // a class of another library, whatever its name
+      known = false;  // a class of another library, even if its name is known
     } else if (word == "Tensor") {
       type.kind = Kind::tensor;
       type.torch = true;
@@ -492,7 +501,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     } else if (word.ends_with("DataLoader")) {
       type.kind = Kind::loader;
     } else if (is_container_type(word)) {
-      // Containers without the type of their elements may hold anything.
+      // A container without an element type may hold anything.
       if (word == "string" || reader.is(k + 1, "<")) type.kind = Kind::container;
     } else if (type.torch) {
       const bool layer = k >= 2 && reader.is(k - 1, "::") && reader.is(k - 2, "nn");
@@ -507,7 +516,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
   type.frozen = type.constant && !type.reference && holds_plainly;
   type.named = type.kind == Kind::unknown && !type.deduced && !type.torch && !type.standard &&
                (foreign || names);
-  bool text = type.constant;  // const char*: a literal, as a rule
+  bool text = type.constant;  // const char* is usually a literal
   for (std::size_t k = tokens.begin; k < tokens.end; ++k) {
     text = text && (reader.is(k, "const") || reader.is(k, "constexpr") || reader.is(k, "static") ||
                     reader.is(k, "inline") || reader.is(k, "char") || reader.is(k, "*"));
@@ -530,7 +539,7 @@ int Model::resolve(int body, std::string_view name, std::size_t at) const {
   if (const auto found = function.locals.find(name); found != function.locals.end()) {
     int best = -1;
     for (const int id : found->second) {
-      if (variable(id).scope.holds(at)) best = id;  // the latest is the innermost
+      if (variable(id).scope.holds(at)) best = id;  // the latest declaration is the innermost
     }
     if (best >= 0) return best;
   }

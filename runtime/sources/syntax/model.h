@@ -1,6 +1,6 @@
 // A program as the analysis of effects sees it: functions with their statements, and the variables
-// that names in them mean. By names, without a compiler: variables that it cannot distinguish are
-// one.
+// that the names in them mean. There is no compiler, only names: variables that names cannot
+// distinguish count as one.
 #pragma once
 
 #include "sources/syntax/libraries.h"
@@ -20,45 +20,48 @@ namespace flor::sources {
 struct Type {
   Kind kind = Kind::unknown;
   bool constant = false, reference = false, deduced = false;
-  bool frozen = false;        ///< constant with all that it holds: plain values, or `element`
-  bool restarts = false;      ///< a container, of any elements: iterating it changes nothing
+  /// The object and all that it holds are constant: plain values, or objects of class `element`.
+  bool frozen = false;
+  bool restarts = false;      ///< a container, of any elements, that iterating does not change
   bool pointer = false;
-  bool view = false;          ///< of text or numbers that something else holds
+  bool view = false;          ///< refers to text or numbers that something else holds
   bool file = false;          ///< a stream to or from a file, or a device
-  bool named = false;         ///< a class, by value, that these sources do not have
-  bool tensors = false;       ///< a container of tensors, and of plain values
-  bool standard = false;      ///< of the standard library: has a state of its own, or none
+  bool named = false;         ///< a class, held by value, that is not in these sources
+  bool tensors = false;       ///< a container of tensors and of plain values
+  /// A type of namespace std whose objects refer to nothing outside: each has its own state, or
+  /// none.
+  bool standard = false;
   bool torch = false;         ///< of libtorch: takes plain values by value
   std::string_view own = {};  ///< name of the program's class
   std::string_view element = {};  ///< the program's class that a container holds
 };
 
-/// A variable: a local, a parameter, or all members and variables of namespaces that have one name,
-/// taken together.
+/// A local, a parameter, or a shared variable: all members and namespace variables with the same
+/// name count as one.
 struct Variable {
   std::string_view name;
-  int body = -1;    ///< -1: shared by all functions
+  int body = -1;    ///< the function it is local to; -1: shared by all
   Range scope = {};
-  std::size_t at = 0;  ///< where it is declared
+  std::size_t at = 0;  ///< position of its declaration
   Type type;
   int parameter = -1;
   bool persistent = false;  ///< outlives the function: static or shared
-  bool external = false;    ///< some declaration says `extern`
+  bool external = false;    ///< some declaration of it says `extern`
   bool c_linkage = false;   ///< code in any language can name it
   bool binding = false;
-  bool array = false;      ///< or shares its memory with others: its name is an address
-  bool is_result = false;  ///< what a function returns
+  bool array = false;      ///< or in a union: its name stands for its address
+  bool is_result = false;  ///< the return value of a function
 
-  /// Other code than these sources can name it, since they do not define it or by its C linkage.
+  /// Whether code outside these sources can name it: they do not define it, or it has C linkage.
   bool is_open() const { return body < 0 && (at == 0 || c_linkage); }
 };
 
 /// A statement, or the header of one that controls others.
 struct Step {
   Range range;
-  Range whole;      ///< with all that it controls
-  int parent = -1;  ///< the header that decides whether it is executed
-  Range function;   ///< the lambda or function it belongs to
+  Range whole;      ///< together with all that it controls
+  int parent = -1;  ///< the header that decides whether it is executed; -1: none
+  Range function;   ///< the lambda or function that contains it
   bool is_loop = false, is_switch = false;
   const ForLoop* flor = nullptr;  ///< the header of a loop that flor::loop wraps
 };
@@ -69,7 +72,7 @@ struct Body {
   const Piece* piece = nullptr;
   Range head, block;
   std::vector<int> parameters;
-  int self = -1;  ///< the object it is called on
+  int self = -1;  ///< variable of the object it is called on; -1: none
   int result = -1;
   Type result_type;
   std::vector<Step> steps;
@@ -80,12 +83,13 @@ struct Body {
   bool copies() const;
 };
 
-/// An operator, a conversion, or the begin or end of a range: expressions call it without its name.
+/// Whether expressions call the function without naming it: operators, conversions, begin and end
+/// of ranges.
 bool is_implicit(const Body& body);
 
 class Model {
  public:
-  /// The sources must outlive this.
+  /// `sources` must outlive this object.
   explicit Model(const std::vector<const Source*>& sources);
 
   const std::deque<Body>& bodies() const { return bodies_; }
@@ -93,51 +97,56 @@ class Model {
   Variable& variable(int id) { return variables_[static_cast<std::size_t>(id)]; }
   const Variable& variable(int id) const { return variables_[static_cast<std::size_t>(id)]; }
 
-  /// The variable that `name` means at `at`; -1 where none of that name is declared.
+  /// The variable that `name` means at position `at`; -1 if no such variable is declared.
   int resolve(int body, std::string_view name, std::size_t at) const;
-  /// The local variable that is declared at `at`.
-  /// All that code keeps which these sources do not show: libraries', and that of the system.
+  /// The variable that stands for all state outside these sources: of libraries, and of the system.
   int outside() const { return outside_; }
+  /// The local variable that is declared at `at`.
   int declared_at(int body, std::string_view name, std::size_t at) const;
   int shared(std::string_view name);
   int resolve_shared(std::string_view name) const { return shared_.at(name); }
   bool is_field(std::string_view name) const { return fields_.contains(name); }
-  /// A part of objects, and never of a class or namespace.
+  /// Whether the name only ever means a member of objects, and never a class or namespace.
   bool is_part(std::string_view name) const {
     return is_field(name) && !not_only_fields_.contains(name);
   }
   bool is_shared(std::string_view name) const { return shared_.contains(name); }
-  /// Kept with the object that holds it: a registered part of a module, or written by `save`.
+  /// Whether the member of that name is saved with the object that holds it: registered in a
+  /// module, or written by `save`.
   bool is_kept_by_owner(std::string_view name) const { return kept_by_owner_.contains(name); }
   const std::vector<int>& functions(std::string_view name) const;
   bool is_class(std::string_view name) const { return classes_.contains(name); }
-  /// Derived from a class that neither these sources nor the known libraries have.
+  /// Whether the class `own` derives from a class that neither these sources nor the known
+  /// libraries have.
   bool has_foreign_base(std::string_view own) const { return foreign_bases_.contains(own); }
-  /// A class or namespace that these sources have, or add to.
+  /// Whether the name is that of a class or namespace that these sources define or extend.
   bool is_scope(std::string_view name) const {
     return classes_.contains(name) || namespaces_.contains(name);
   }
-  /// In the order of their declaration.
+  /// The members of a class, in the order of their declaration.
   const std::vector<std::string_view>& fields_of(std::string_view own) const;
-  /// The type of the member that `auto [a, b, ...]` of `count` names calls by the name at `index`;
-  /// unknown where the class has another number of members.
+  /// The type of the member that `auto [a, b, ...]` with `count` names binds to the name at
+  /// `index`. Unknown if the class does not have `count` members.
   Type part_of(std::string_view own, std::size_t index, std::size_t count) const;
-  /// The type that is written there.
+  /// The type that the tokens spell.
   Type type_of(const Reader& reader, Range tokens) const;
-  /// All of its members are plain values: a copy refers to nothing.
+  /// Whether all members of the class `own` are plain values, so that a copy refers to nothing
+  /// else.
   bool is_plain_class(std::string_view own) const;
   const Inner* macro(std::string_view name) const;
   const Inner* lambda_at(const Source& source, std::size_t at) const;
   const Source* source_of_macro(std::string_view name) const;
-  /// Names without qualifiers may be another library's.
+  /// Whether unqualified names may belong to another library.
   bool uses_other_namespace() const { return uses_other_namespace_; }
-  /// Another library's, by `using library::name;`.
+  /// Whether the name was taken from another library by `using library::name;`.
   bool is_foreign_name(std::string_view name) const { return foreign_names_.contains(name); }
-  /// The members of the union that has one of that name: they share their memory.
+  /// The members of the union that has a member with that name. They share their memory.
   const std::vector<std::string_view>& in_union_with(std::string_view name) const;
-  /// Layers and functions of libtorch may work in place, since the program says so somewhere.
+  /// Whether the program mentions in-place work of libtorch, so that its layers and functions may
+  /// do it.
   bool mentions_inplace() const { return mentions_inplace_; }
-  /// The return type of a function that is declared and not defined here, or nothing.
+  /// The return type of a function that is declared but not defined in these sources; null if
+  /// unknown.
   const Type* prototype(std::string_view name) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 11> kAssigningMarks = {"=",  "+=", "-=", "*=",  "/=", "%=",
                                                            "&=", "|=", "^=", "<<=", ">>="};
-/// Words that do not precede the name of a declared variable.
+/// Words after which a name is not that of a declared variable.
 constexpr std::array<std::string_view, 16> kNoTypes = {
     "return", "else", "do",  "throw", "case",  "goto",    "new",      "delete",
     "not",    "and",  "or",  "using", "break", "typedef", "co_yield", "namespace"};
@@ -126,7 +126,8 @@ std::vector<Range> Reader::split(Range range) const {
   return parts;
 }
 
-/// For a name in `auto& [a, b]`: the position after its type; `begin` where it is in none.
+/// Returns the position after the type of a declaration such as `auto& [a, b]` that has the name at
+/// `at`; `begin` if the name is in no such declaration.
 std::size_t Reader::binding_type(std::size_t at, std::size_t begin) const {
   std::size_t k = at;
   while (k > begin && (is_name(k) || is(k, ","))) --k;
@@ -135,7 +136,7 @@ std::size_t Reader::binding_type(std::size_t at, std::size_t begin) const {
   return is(type, "auto") ? k : begin;
 }
 
-/// The type that ends right before `at`.
+/// The type that ends right before `at`; nothing if none does.
 std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) const {
   bool type = false;
   std::size_t k = at;
@@ -147,7 +148,7 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
       k = open;
       type = true;
     } else if (is(before, "]") && opening(before) + 1 < before && is(opening(before) + 1, "[")) {
-      k = opening(before);  // [[maybe_unused]]
+      k = opening(before);  // steps over [[maybe_unused]]
     } else if (is(before, ")") && opening(before) > begin && is(opening(before) - 1, "decltype")) {
       k = opening(before) - 1;
       type = true;
@@ -159,7 +160,7 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
       type = true;
     } else if (is(before, "&") || is(before, "*") || is(before, "&&") ||
                (is(before, "::") && k != at) ||
-               (before > begin && is_literal(before) && is(before - 1, "extern"))) {  // "C"
+               (before > begin && is_literal(before) && is(before - 1, "extern"))) {  // extern "C"
       k = before;
     } else {
       break;
@@ -176,8 +177,8 @@ std::optional<Range> Reader::type_before(std::size_t at, std::size_t begin) cons
   return Range{k, at};
 }
 
-/// The type in `double (&rows)[4]` and `double (*function)(double)`, up to the name. Types of other
-/// words look like calls.
+/// The type in `double (&rows)[4]` and `double (*function)(double)`, up to the name. Only types of
+/// number words and void count, since others look like calls.
 std::optional<Range> Reader::type_around(std::size_t at, std::size_t begin) const {
   std::size_t k = at;
   while (k > begin && (is(k - 1, "&") || is(k - 1, "*") || is(k - 1, "const"))) --k;
@@ -192,7 +193,7 @@ std::optional<Range> Reader::type_around(std::size_t at, std::size_t begin) cons
   return Range{type->begin, at};
 }
 
-/// In `double a = 0, b = 0;` the type of b: that of a.
+/// The type of b in `double a = 0, b = 0;`, which is the type of a.
 std::optional<Range> Reader::type_of_list(std::size_t at, std::size_t begin) const {
   std::size_t k = at;
   while (k > begin && (is(k - 1, "*") || is(k - 1, "&"))) --k;
@@ -202,7 +203,7 @@ std::optional<Range> Reader::type_of_list(std::size_t at, std::size_t begin) con
     const std::size_t before = k - 1;
     if (is(before, ")") || is(before, "]") || is(before, "}")) {
       if (is(before, "}") && opening(before) == before) break;
-      // A block ends a statement, an initializer does not.
+      // The closing brace of a block ends a statement, that of an initializer does not.
       if (is(before, "}") && opening(before) > begin && !is_name(opening(before) - 1) &&
           !is(opening(before) - 1, "=") && !is(opening(before) - 1, ">")) {
         break;
@@ -230,7 +231,7 @@ std::optional<Reader::Declared> Reader::declared(std::size_t at, std::size_t beg
   }
   if (at + 1 >= size() || !one_of(text(at + 1), kBehindNames) || at == begin) return std::nullopt;
   if (is(at - 1, "::")) return std::nullopt;
-  if (is(at - 1, "}")) {  // struct S { ... } s;
+  if (is(at - 1, "}")) {  // as in struct S { ... } s;
     const std::size_t open = opening(at - 1);
     for (std::size_t k = open; k > begin && k < at; --k) {
       if (is(k - 1, "struct") || is(k - 1, "class") || is(k - 1, "union")) {

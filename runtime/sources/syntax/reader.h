@@ -1,4 +1,4 @@
-// Reads the tokens of a source without a compiler: names, brackets, template arguments, and
+// Reads the tokens of a source without a compiler: finds names, brackets, template arguments, and
 // declarations.
 #pragma once
 
@@ -24,7 +24,7 @@ class Reader {
     return at < size() ? tokens()[at].text : std::string_view();
   }
   bool is_directive(std::size_t at) const { return tokens()[at].directive; }
-  /// An identifier that is no keyword, outside of directives.
+  /// Whether the token at `at` is an identifier that is not a keyword, outside of directives.
   bool is_name(std::size_t at) const { return is_word(at) && !is_reserved(text(at)); }
   bool is_literal(std::size_t at) const {
     return at < size() && (tokens()[at].kind == TokenKind::number ||
@@ -32,26 +32,29 @@ class Reader {
                            tokens()[at].kind == TokenKind::character);
   }
   bool is_assignment(std::size_t at) const;
-  /// `>` `>` that shifts; template arguments are stepped over before they are seen.
+  /// Whether the tokens `>` `>` at `at` are a shift operator. Template arguments must have been
+  /// stepped over before.
   bool is_right_shift(std::size_t at) const;
-  /// An operand ends before `at`: a token there is an operator with two operands.
+  /// Whether an operand ends before `at`, so that a token at `at` is a binary operator.
   bool operand_ends_before(std::size_t at) const;
 
-  std::size_t behind(std::size_t at) const;  ///< the bracket that closes the one at `at`
-  std::size_t opening(std::size_t at) const;  ///< of the closing bracket at `at`; else `at`
-  /// Position after template arguments that begin at `at`; `at` where none do.
+  /// The position after the bracket that closes the one at `at`.
+  std::size_t behind(std::size_t at) const;
+  std::size_t opening(std::size_t at) const;  ///< of the bracket that closes at `at`; else `at`
+  /// The position after the template arguments that begin at `at`, or `at` if none begin there.
   std::size_t behind_angles(std::size_t at) const;
-  /// The innermost bracket that is open at `at`, or nothing.
+  /// The innermost bracket that is open at `at`; nothing if none is.
   std::optional<std::size_t> bracket_around(std::size_t at) const;
-  /// The ranges between the commas of `range`, outside of brackets and template arguments.
+  /// The parts of `range` between its commas, ignoring commas inside brackets and template
+  /// arguments.
   std::vector<Range> split(Range range) const;
   std::size_t next_comma(Range range) const;
 
   struct Declared {
     Range type;
-    bool binding = false;  ///< one of several, of `auto [a, b]`
+    bool binding = false;  ///< one of the names of `auto [a, b]`
   };
-  /// The declaration of the name at `at`, if a variable is declared there.
+  /// The declaration of the name at `at`; nothing if no variable is declared there.
   std::optional<Declared> declared(std::size_t at, std::size_t begin) const;
 
  private:

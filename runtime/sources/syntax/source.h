@@ -1,4 +1,4 @@
-// A source file with its tokens and structure.
+// A source file together with its tokens and structure.
 #pragma once
 
 #include "sources/syntax/lexer.h"
@@ -10,7 +10,7 @@
 
 namespace flor::sources {
 
-/// Does not move: tokens and structure refer to the text.
+/// One source file. Cannot be moved, since tokens and structure refer to the text.
 struct Source {
   Source(std::string own_path, std::string own_text)
       : path(std::move(own_path)),
@@ -20,15 +20,15 @@ struct Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  /// The line of a token; that of the last one where there is none at `at`.
+  /// The line of the token at `at`; if there is none, of the last token.
   std::uint32_t line(std::size_t at) const {
     if (tokens.all.empty()) return 1;
     return at < tokens.all.size() ? tokens.all[at].line : tokens.all.back().line;
   }
-  /// The text of `range` in one line, shortened to about `length` characters.
+  /// The text of `range` in one line, cut to about `length` characters.
   std::string excerpt(Range range, std::size_t length = 40) const;
 
-  std::string path;  ///< in the repository
+  std::string path;  ///< relative to the repository
   std::string text;
   Tokens tokens;
   Structure structure;

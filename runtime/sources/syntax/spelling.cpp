@@ -11,7 +11,7 @@ namespace {
 
 const Token kOpenBrace{.text = "{"}, kCloseBrace{.text = "}"};
 
-/// CHECK(...), as macros are written.
+/// Whether the word is in capitals, as names of macros are: CHECK(...).
 bool is_loud(std::string_view word) {
   return word.size() > 1 && std::ranges::none_of(word, [](unsigned char c) {
     return std::islower(c) != 0;
@@ -28,7 +28,7 @@ bool may_expand(const std::vector<Token>& tokens, Range range, const Words& macr
   return false;
 }
 
-/// The token before `at` that belongs to no directive.
+/// The last token before `at` that belongs to no directive.
 std::size_t code_before(const std::vector<Token>& tokens, std::size_t at, std::size_t begin) {
   while (at > begin + 1 && tokens[at - 1].directive) --at;
   return at - 1;
@@ -38,7 +38,7 @@ std::size_t code_before(const std::vector<Token>& tokens, std::size_t at, std::s
 
 Range Spelling::in_file(Range range, Range piece) const {
   if (range.empty()) {
-    // Right after the token before it, which is where it was removed from.
+    // Directly after the token before it, where the tokens were removed.
     const std::size_t begin = range.begin > 0        ? at[range.begin - 1].end
                               : at.empty()           ? piece.end
                                                      : at[range.begin].begin;

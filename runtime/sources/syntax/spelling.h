@@ -1,5 +1,5 @@
-// The tokens of a part of a source in a normal form for comparing two versions: each statement that
-// an if or a loop controls stands in braces, whether they are written or not.
+// The tokens of a part of a source in a normal form, for comparing two versions. Each statement
+// that an if or a loop controls has braces in this form, whether the source has them or not.
 #pragma once
 
 #include "sources/syntax/difference.h"
@@ -12,9 +12,11 @@ namespace flor::sources {
 
 struct Spelling {
   Sequence tokens;
-  std::vector<Range> at;  ///< where each stands in the file; braces that are not written: beside them
+  /// Where each token stands in the file. Braces that are not in the file stand beside the
+  /// statement.
+  std::vector<Range> at;
 
-  /// The tokens of the file that `range` of the sequence comes from, which was made of `piece`.
+  /// The tokens of the file from which `range` of the sequence comes. `piece` is what was spelled.
   Range in_file(Range range, Range piece) const;
 };
 
@@ -23,8 +25,9 @@ struct PieceOfSource {
   Range range;
 };
 
-/// `without`: for each token of the piece whether it is left out. Statements with one of `macros`,
-/// or with a seeming call of one, stay as they are: they may be several statements.
+/// `without` says for each token of the piece whether to leave it out. A statement that uses one of
+/// `macros`, even if only a call by that name, gets no braces, since it may expand to several
+/// statements.
 Spelling spell(const PieceOfSource& piece, const Words& macros, const std::vector<bool>* without);
 
 void add_macros_of(const Source& source, Words& macros);

@@ -1,4 +1,4 @@
-// Where statements end, and the loops and lambdas in them.
+// Finds where statements end, and the loops and lambdas in them.
 #include "sources/syntax/statements.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Walker {
     return plain(at);
   }
 
-  /// The statement that a label or an attribute at `at` stands before; `at` where none does.
+  /// The position after the label or attribute at `at`; `at` if there is none.
   std::size_t behind_label(std::size_t at) const {
     if (is(at, "[") && is(at + 1, "[")) return behind(at);
     if (at + 1 >= tokens_.size() || tokens_[at].kind != TokenKind::identifier) return at;
@@ -50,7 +50,7 @@ class Walker {
     return at;
   }
 
-  /// Where the statement begins that the keyword at `at` controls; the end of the text if it
+  /// The beginning of the statement that the keyword at `at` controls. The end of the text if it
   /// controls none.
   std::size_t controlled(std::size_t at) const {
     if (is(at, "else") || is(at, "do")) return code(at + 1);
@@ -59,7 +59,7 @@ class Walker {
     return is(head, "(") ? code(behind(head)) : tokens_.size();
   }
 
-  /// The next token at or after `at` that belongs to no directive.
+  /// The first token at or after `at` that belongs to no directive.
   std::size_t code(std::size_t at) const {
     while (at < tokens_.size() && tokens_[at].directive) ++at;
     return at;
@@ -67,14 +67,14 @@ class Walker {
   bool is(std::size_t at, std::string_view text) const {
     return at < tokens_.size() && tokens_[at].is(text);
   }
-  /// Position after the bracket that closes the one at `at`; the next token where there is none.
+  /// The position after the bracket that closes the one at `at`; the next position if none does.
   std::size_t behind(std::size_t at) const {
     const std::size_t partner = brackets_.partner[at];
     return partner != Brackets::kNone && partner > at ? partner + 1 : at + 1;
   }
 
  private:
-  /// The parenthesis of the header whose keyword is at `at`.
+  /// The opening parenthesis of the header whose keyword is at `at`.
   std::size_t header(std::size_t at) const {
     std::size_t head = code(at + 1);
     while (is(head, "constexpr") || is(head, "consteval") || is(head, "!")) head = code(head + 1);
@@ -88,7 +88,7 @@ class Walker {
     at = code(at);
     return is(at, "(") ? behind(at) : at;
   }
-  /// To the semicolon, over everything in brackets.
+  /// The position after the semicolon that ends the statement, skipping everything in brackets.
   std::size_t plain(std::size_t at) const {
     while (at < tokens_.size()) {
       const Token& token = tokens_[at];
@@ -109,7 +109,7 @@ class Walker {
   const Brackets& brackets_;
 };
 
-/// "train" from the token "\"train\"".
+/// The text between the quotes of a string token: train for "train".
 std::string unquoted(std::string_view text) {
   const std::size_t begin = text.find('"'), end = text.rfind('"');
   if (begin == end) return {};
@@ -142,7 +142,7 @@ class LoopFinder {
   }
 
  private:
-  /// The ':' of a range-for; the end of the header if it is none.
+  /// The ':' of a range-for; the end of the header if the loop is none.
   std::size_t range_colon(Range header) const {
     for (std::size_t k = header.begin + 1; k < header.end;) {
       if (tokens_[k].is("?")) return header.end;
@@ -181,7 +181,8 @@ class LoopFinder {
   Walker walker_;
 };
 
-/// Called before they return, and never again.
+/// Whether it is a library function that calls its arguments before it returns, and never
+/// afterwards.
 bool is_algorithm(std::string_view name) {
   static constexpr std::array<std::string_view, 39> kNames = {
       "accumulate",       "adjacent_find", "all_of",         "any_of",           "apply",
@@ -232,9 +233,9 @@ class LambdaFinder {
     return before.kind == TokenKind::punctuator && !before.is(")") && !before.is("]");
   }
 
-  /// The brace that opens the body; 0 if this is no lambda.
+  /// The brace that opens the body of a lambda; 0 if this is no lambda.
   std::size_t body_of(std::size_t open) const {
-    constexpr int kHeadMax = 512;  // tokens between the captures and the body, outside of brackets
+    constexpr int kHeadMax = 512;  // most tokens between captures and body, outside of brackets
     int angles = 0, length = 0;
     for (std::size_t at = walker_.behind(open); at < tokens_.size() && ++length < kHeadMax;) {
       const Token& token = tokens_[at];
@@ -255,7 +256,7 @@ class LambdaFinder {
   std::string_view variable(std::size_t open) const {
     const bool assigned = open >= 2 && tokens_[open - 1].is("=");
     if (!assigned || tokens_[open - 2].kind != TokenKind::identifier) return {};
-    // A member of something that outlives the statement may be called from anywhere.
+    // A member of an object that outlives the statement may be called from anywhere.
     const bool member = open >= 3 && (tokens_[open - 3].is(".") || tokens_[open - 3].is("->"));
     return member ? std::string_view() : tokens_[open - 2].text;
   }

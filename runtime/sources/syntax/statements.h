@@ -1,4 +1,4 @@
-// Where statements end, and the loops and lambdas in them.
+// Finds where statements end, and the loops and lambdas in them.
 #pragma once
 
 #include "sources/syntax/structure.h"
@@ -7,20 +7,21 @@
 
 namespace flor::sources {
 
-/// The statement that a label or an attribute at `at` stands before; `at` where none does.
+/// The position after the labels and attributes at `at`, where their statement begins. `at` if
+/// there are none.
 std::size_t behind_label(const std::vector<Token>& tokens, const Brackets& brackets,
                          std::size_t at);
 
-/// Every `for`, in the order of the keywords.
+/// All `for` statements, in the order of their keywords.
 std::vector<ForLoop> find_loops(const std::vector<Token>& tokens, const Brackets& brackets);
 
-/// The statements in `range` that an if, else, for, while or do controls without braces around
-/// them: braces would not change their meaning.
+/// The statements in `range` that an if, else, for, while or do controls and that have no braces.
+/// Adding braces would not change their meaning.
 std::vector<Range> bare_bodies(const std::vector<Token>& tokens, const Brackets& brackets,
                                Range range);
 
-/// Every lambda. One without a name that is neither called at once nor handed to an algorithm may
-/// be called from anywhere.
+/// All lambdas. A lambda that is neither named, nor called at once, nor passed to an algorithm is
+/// marked as one that may be called from anywhere.
 std::vector<Inner> find_lambdas(const std::vector<Token>& tokens, const Brackets& brackets);
 
 }  // namespace flor::sources

@@ -14,7 +14,8 @@ constexpr int kStepsDeepMax = 200;
 
 std::vector<Step> StepFinder::find(Range head, Range block) {
   function_ = block;
-  for (std::size_t k = head.begin; k < head.end; ++k) {  // default arguments
+  // Default arguments of parameters are steps.
+  for (std::size_t k = head.begin; k < head.end; ++k) {
     const auto around = reader_.bracket_around(k);
     if (!reader_.is(k, "=") || !around || !reader_.is(*around, "(")) continue;
     const std::size_t close = reader_.behind(*around) - 1;
@@ -72,7 +73,7 @@ std::size_t StepFinder::statement(std::size_t at, std::size_t end, int parent, i
   return stop;
 }
 
-/// if, for, while, switch, catch, with the statements that they control.
+/// Adds if, for, while, switch or catch, with the statements that they control.
 std::size_t StepFinder::controlled(std::size_t at, std::size_t end, int parent, int depth) {
   std::size_t open = at + 1;
   while (open < end && !reader_.is(open, "(") && open < at + 3) ++open;
@@ -112,7 +113,7 @@ std::size_t StepFinder::loop_until(std::size_t at, std::size_t end, int parent, 
   return stop;
 }
 
-/// The statements of lambdas are steps, too, beside the statement that holds them.
+/// Adds the statements of lambdas, which are steps in addition to the statement that contains them.
 void StepFinder::lambdas(Range range, int parent, int depth) {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader_.is(k, "[")) continue;

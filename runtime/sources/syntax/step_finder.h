@@ -1,4 +1,4 @@
-// Finds the statements of a function, and the headers that control whether they are executed.
+// Finds the statements of a function, and the headers (if, for, ...) that control them.
 #pragma once
 
 #include "sources/syntax/model.h"
@@ -11,7 +11,7 @@ class StepFinder {
  public:
   StepFinder(const Reader& reader, const Model& model) : reader_(reader), model_(model) {}
 
-  /// `head`: the initializers of a constructor are a step of their own.
+  /// `head` is the head of the function. The initializers of a constructor in it form one step.
   std::vector<Step> find(Range head, Range block);
 
  private:

@@ -9,22 +9,22 @@
 namespace flor::sources {
 namespace {
 
-/// Words before a '(' that begins no list of parameters.
+/// Words before a '(' that does not begin a list of parameters.
 constexpr std::array<std::string_view, 14> kNoCallee = {
     "alignas", "decltype",   "noexcept", "requires", "explicit", "throw",  "__attribute__",
     "typeof",  "__declspec", "sizeof",   "if",       "while",    "return", "static_assert"};
 
-/// Free functions that the language and libraries call without a mention in the program.
+/// Free functions that the language and libraries call although the program does not mention them.
 constexpr std::array<std::string_view, 10> kFoundByLookup = {
     "begin", "end",     "rbegin",    "rend",       "swap",
     "get",   "to_json", "from_json", "hash_value", "format_as"};
-/// The same for members of classes that derive from nothing.
+/// Members that libraries call in the same way, even of classes that derive from nothing.
 constexpr std::array<std::string_view, 19> kCalledByOthers = {
     "begin",     "end",  "size",  "get",    "next",        "reset",       "forward",
     "backward",  "call", "apply", "parse",  "apply_batch", "await_ready", "await_suspend",
     "get_batch", "load", "save",  "format", "await_resume"};
 
-/// Words that may follow a function's parameters.
+/// Words that may follow the parameters of a function.
 constexpr std::array<std::string_view, 9> kAfterParameters = {
     "const", "volatile", "noexcept", "override", "final", "mutable", "try", "constexpr", "static"};
 
@@ -32,14 +32,14 @@ bool is_class_key(const Token& token) {
   return token.is("class") || token.is("struct") || token.is("union");
 }
 
-/// The tokens before a '{' at the level of namespaces and classes.
+/// What the tokens before a '{' say, at the level of namespaces and classes.
 struct Head {
   bool is_namespace = false, is_class = false, is_enum = false;
   bool assigned = false, special = false, derived = false;
-  std::size_t bases = 0;  ///< where the list of base classes begins
+  std::size_t bases = 0;  ///< position of the list of base classes
   bool has_parameters = false, has_initializers = false;
   std::string_view class_name, owner;
-  std::vector<std::string_view> names;  ///< of the function
+  std::vector<std::string_view> names;  ///< names of the function
 };
 
 class Scanner {
@@ -57,7 +57,7 @@ class Scanner {
     std::string_view class_name;  // empty in a namespace
     bool derived = false;
     bool local = false;  // inside a function: members become `inner`
-    bool top = false;    // in no namespace and in no class, named or not
+    bool top = false;    // in no namespace or class, with or without a name
   };
   static constexpr int kDepthMax = 200;
 
@@ -96,8 +96,8 @@ class Scanner {
     return tokens_[at].is("public") || tokens_[at].is("private") || tokens_[at].is("protected");
   }
 
-  /// Takes the braces after `head`; returns the position where to continue, and in `ended_` whether
-  /// the piece ended there.
+  /// Handles the braces after `head`. Returns the position at which to continue; `ended_` says
+  /// whether the piece ended there.
   std::size_t brace(Range head, const Scope& in, int depth) {
     const std::size_t open = head.end, close = behind(open);
     const Head facts = examine(head, in);
@@ -113,7 +113,7 @@ class Scanner {
                   .local = in.local,
                   .top = in.top && tokens_[head.begin].is("extern")};
       scope({open + 1, inner_end}, inner, depth + 1);
-      ended_ = true;  // a declaration of its own follows the closing brace
+      ended_ = true;  // the closing brace begins a declaration of its own
       return inner_end < close ? closing(inner_end, in) : close;
     }
     if (facts.is_enum || facts.assigned || in_initializers(facts, open)) {
@@ -128,7 +128,8 @@ class Scanner {
     return function(head, close, facts, in);
   }
 
-  /// "}" of a namespace, or "} variables ;" of a class.
+  /// Handles the "}" of a namespace, or the "} variables ;" of a class. Returns the position after
+  /// it.
   std::size_t closing(std::size_t brace, const Scope& in) {
     std::size_t end = brace + 1;
     if (end < tokens_.size() && tokens_[end].is(";")) ++end;
@@ -136,7 +137,7 @@ class Scanner {
     return end;
   }
 
-  /// A '{' after a member's name in a constructor's list.
+  /// Whether the '{' comes after a member's name in a constructor's initializer list.
   bool in_initializers(const Head& facts, std::size_t open) const {
     if (!facts.has_initializers || open == 0) return false;
     const Token& before = tokens_[open - 1];
@@ -188,8 +189,8 @@ class Scanner {
     if (facts.derived && facts.bases == 0) facts.bases = i + 1;
   }
 
-  /// Where the parameters begin: those of `double (*chosen(int n))(double) {` stand in the first
-  /// brackets.
+  /// The parenthesis at which the parameters begin. Those of `double (*chosen(int n))(double) {`
+  /// are inside the first parentheses.
   std::size_t declarator(std::size_t open) const {
     const std::size_t close = behind(open) - 1;
     std::size_t k = open + 1;
@@ -210,7 +211,7 @@ class Scanner {
     if (tokens_[name].is(">")) name = before_angles(name, begin);
     const Token& token = tokens_[name];
     if (token.kind != TokenKind::identifier || one_of(token.text, kNoCallee)) return;
-    // Calls in a constructor's initializer list are no parameters.
+    // Parentheses in a constructor's initializer list contain no parameters.
     if (facts.has_initializers) return;
     facts.has_parameters = true;
     facts.names.push_back(token.text);
@@ -238,7 +239,7 @@ class Scanner {
     return at;
   }
 
-  /// `struct X make() {` is a function, `struct EXPORT(x) X {` a class.
+  /// Decides between a function, `struct X make() {`, and a class, `struct EXPORT(x) X {`.
   void decide_class(Range head, Head& facts) const {
     if (facts.is_enum) {
       facts.is_class = false;
@@ -346,7 +347,8 @@ class Scanner {
     add(std::move(piece), in);
   }
 
-  /// Names before an initializer, parameters, or the end; enumerators, too.
+  /// The names before an initializer, parameters or the end of a declaration, and names of
+  /// enumerators.
   std::vector<std::string_view> declared_names(Range range) const {
     std::vector<std::string_view> names;
     const bool enumeration = tokens_[range.begin].is("enum");
@@ -401,7 +403,7 @@ class Scanner {
         scope({open + 1, std::max(end - 1, open + 1)},
               {.path = {}, .class_name = facts.class_name, .derived = facts.derived, .local = true},
               0);
-        i = open;  // a class inside it is found when its turn comes
+        i = open;  // a class inside it is found when the loop reaches it
       }
     }
   }
@@ -427,7 +429,8 @@ bool is_include_guard(const std::vector<Token>& tokens, const Conditional& condi
          tokens[next].starts_directive && directive_name(tokens, next) == "define";
 }
 
-/// The conditionals around each piece: a piece that moves between them is another one.
+/// Notes the conditionals around each piece: a piece that moves from one to another counts as
+/// changed.
 void add_conditions(const std::vector<Token>& tokens, Structure& out) {
   std::vector<std::pair<Range, std::string>> branches;
   for (const Conditional& conditional : out.brackets.conditionals) {

@@ -1,4 +1,4 @@
-// Lists of words of C++, and whether one has a word.
+// Lists of C++ words, and a test whether a list has a word.
 #pragma once
 
 #include <algorithm>

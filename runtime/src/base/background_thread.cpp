@@ -59,7 +59,7 @@ void Background::run(const std::stop_token& stop) {
       jobs_.pop_front();
       lock.unlock();
       job();
-      job = nullptr;  // its captures are destroyed before it counts as done
+      job = nullptr;  // destroys its captures before it counts as done
       lock.lock();
       unfinished_.fetch_sub(1, std::memory_order_release);
       changed_.notify_all();

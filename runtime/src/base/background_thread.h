@@ -1,4 +1,4 @@
-// One thread at low priority that does the recorder's work in order, in the background.
+// A thread at low priority that executes the recorder's jobs in order.
 #pragma once
 
 #include "base/background_priority.h"
@@ -17,22 +17,23 @@ namespace flor::detail {
 
 class Background {
  public:
-  /// `tick` runs on the thread a few times a second, between jobs. Neither it nor jobs may throw.
-  /// The thread becomes a member of `priority`. `name`: of the thread, at most 15 characters.
+  /// `tick` runs on the thread a few times a second, between jobs. Neither `tick` nor jobs may
+  /// throw. The thread joins the threads of `priority`. `name` is the thread's name, at most 15
+  /// characters.
   Background(std::shared_ptr<store::BackgroundPriority> priority, std::function<void()> tick,
              const char* name = "flor-writer");
-  /// Finishes the posted jobs.
+  /// Finishes the posted jobs, then ends the thread.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// Waits first while very many jobs are unfinished, so that they cannot fill the memory.
+  /// Queues a job. Blocks while very many jobs are unfinished, so that they cannot fill the memory.
   void post(std::function<void()> job);
-  /// Returns when everything posted before is done.
+  /// Returns when all jobs posted before are done.
   void drain();
 
-  /// While it lives all threads of the background run at normal priority: the thread that made it
-  /// is waiting for them.
+  /// While a Hurry exists, all background threads run at normal priority. To be used by a thread
+  /// that waits for them.
   class Hurry {
    public:
     explicit Hurry(Background& background) : hurry_(*background.priority_) {}
@@ -41,7 +42,7 @@ class Background {
     store::BackgroundPriority::Hurry hurry_;
   };
 
-  /// Whether a job is queued or being worked on.
+  /// Whether a job is queued or running.
   bool busy() const { return unfinished_.load(std::memory_order_acquire) > 0; }
   std::size_t unfinished() const { return unfinished_.load(std::memory_order_acquire); }
 
@@ -55,7 +56,7 @@ class Background {
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> jobs_;
   std::atomic<std::size_t> unfinished_{0};
-  std::jthread thread_;  // last: it uses the members above
+  std::jthread thread_;  // last, since the thread uses the members above
 };
 
 }  // namespace flor::detail

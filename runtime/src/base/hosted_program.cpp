@@ -9,7 +9,7 @@
 namespace flor::detail {
 namespace {
 
-/// Never destroyed: the handlers that end a session at exit still ask.
+/// Never destroyed, since the handlers that end a session at exit still use it.
 std::optional<HostedProgram>& hosted() {
   static auto* const program = new std::optional<HostedProgram>;
   return *program;

@@ -46,7 +46,7 @@ void say(Level level, std::string_view line) noexcept {
     if (rank > 0) text += "rank " + std::to_string(rank) + ": ";
     std::string words = in_words_of_program(std::string(line));
     std::ranges::replace(words, '\n', ' ');
-    // It may name what a run from elsewhere has logged.
+    // The line may have names from the log of a run that was recorded elsewhere.
     text += store::printable(words);
     text += '\n';
     // A lost notice is no reason to disturb the training.

@@ -19,7 +19,7 @@ void Gaps::add(std::int64_t epoch, bool values, std::string_view why) {
   if (at > 0 && gaps_[at - 1].last >= epoch) {
     const store::Gap around = gaps_[--at];
     if (!values || around.values) return;
-    // The values of one epoch of the gap are missing, too.
+    // The gap around the epoch has all values, but this epoch has not, so the gap is split.
     std::vector<store::Gap> pieces;
     if (around.first < epoch) pieces.push_back({around.first, epoch - 1, false, around.why});
     pieces.push_back({epoch, epoch, true, std::string(why)});
@@ -39,7 +39,7 @@ void Gaps::merge_around(std::size_t index) {
     if (left + 1 >= gaps_.size()) return;
     const store::Gap& next = gaps_[left + 1];
     if (gaps_[left].last + 1 != next.first || gaps_[left].values != next.values) return;
-    if (gaps_[left].first < 0) return;  // outside of the loops
+    if (gaps_[left].first < 0) return;  // negative epochs stand for places outside of the loops
     gaps_[left].last = next.last;
     gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(left) + 1);
   };

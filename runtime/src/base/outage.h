@@ -1,4 +1,5 @@
-// Faults of the store while a run is recorded: when to try again, and the epochs missing since.
+// Failures of the store during a recording: when to try again, and which epochs miss data since
+// then.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -14,17 +15,17 @@
 
 namespace flor::detail {
 
-/// From the first attempt that failed to the next one that did not; the pauses between them grow.
+/// A series of failed attempts, up to the next success. The pauses between attempts grow.
 class Outage {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kFirstPause{100}, kLongestPause{10'000};
 
   bool lasts() const { return since_.has_value(); }
-  /// None lasts, or the pause after its latest attempt is over.
+  /// True if no outage lasts, or if the pause after its latest attempt has passed.
   bool may_try(Time now) const { return !since_ || now >= next_; }
   void failed(Time now);
-  /// Since when it lasted, if one did.
+  /// Notes a success. Returns when the outage began, if there was one.
   std::optional<Time> succeeded();
 
  private:
@@ -33,48 +34,52 @@ class Outage {
   std::chrono::milliseconds pause_{};
 };
 
-/// The epochs that miss something. Adjacent ones are one gap.
+/// The gaps of a run: epochs whose data is incomplete. Adjacent epochs form one gap.
 class Gaps {
  public:
   explicit Gaps(std::vector<store::Gap> known = {}) : gaps_(std::move(known)) {}
-  /// `why` counts where a gap begins.
+  /// Adds an epoch. `why` is kept if it begins a gap.
   void add(std::int64_t epoch, bool values, std::string_view why);
   const std::vector<store::Gap>& all() const { return gaps_; }
 
  private:
   void merge_around(std::size_t index);
 
-  std::vector<store::Gap> gaps_;  // sorted, apart from each other or of another kind
+  std::vector<store::Gap> gaps_;  // sorted; neighbours are not adjacent, or of another kind
 };
 
-/// The state of the store, which the recorder asks before it writes, and updates afterwards.
+/// Whether the store works. The recorder asks before it writes, and reports the outcome afterwards.
 /// Thread-safe.
 class StorageHealth {
  public:
   using Now = std::function<Outage::Time()>;
-  /// Rows may be written where content cannot be, since they are small; content needs its rows.
+  /// `rows` (values, progress) are small, and may be written while `content` cannot be. Content
+  /// cannot be written without its rows.
   enum class Part { rows, content };
-  /// A kill in an outage loses the gaps found within this time.
+  /// Time between writes of the growing gaps in an outage. A kill loses the gaps found since the
+  /// last one.
   static constexpr std::chrono::seconds kGapPause{10};
 
   explicit StorageHealth(Now now = std::chrono::steady_clock::now) : now_(std::move(now)) {}
 
-  /// Whether it is worthwhile to write now.
+  /// Whether an attempt to write is worthwhile at this moment.
   bool may_try(Part part) const;
   bool lasts() const;
   bool lasts(Part part) const;
-  /// True: an outage begins that should be reported; one that recurs soon was reported already.
+  /// Notes a failure. Returns true if an outage begins that should be reported. An outage that
+  /// recurs within a minute was reported already.
   bool failed(Part part, std::string_view why);
-  /// The duration in seconds of a reported outage, if all parts work again by this.
+  /// Notes a success. If it ends a reported outage, returns how many seconds that lasted.
   std::optional<double> succeeded(Part part);
 
-  void set_gaps(std::vector<store::Gap> known);  ///< of a run that is resumed
-  /// Notes that the epoch is incomplete, because of the latest failure unless `why` is given.
+  void set_gaps(std::vector<store::Gap> known);  ///< for a run that is resumed
+  /// Notes that the epoch is incomplete. The reason is `why`, or else the latest failure.
   void miss(std::int64_t epoch, bool values = false, std::string_view why = {});
   std::vector<store::Gap> gaps() const;
-  /// The gaps, if they have changed since `written` was last called with them.
+  /// The gaps, if they have changed since the last call of `written`.
   std::optional<std::vector<store::Gap>> unwritten_gaps() const;
-  /// Whether gaps have changed, and, while they grow in an outage, were not written a moment ago.
+  /// Whether gaps have changed and should be written. While they grow in an outage, this is only
+  /// true some time after the last write.
   bool gaps_are_due() const;
   void written(const std::vector<store::Gap>& gaps);
 
@@ -93,13 +98,13 @@ class StorageHealth {
   std::optional<Outage::Time> written_at_;
 };
 
-/// How long a call of the recorder waits for locks of other processes: longer in the background
-/// would make the training wait for it.
+/// How long a call of the recorder waits for locks that other processes hold. With more patience in
+/// the background, the training would have to wait.
 struct LockPatience {
   std::chrono::milliseconds usual{5000}, in_outage{250}, at_end{30'000};
 };
 
-// Tests of whole programs replace these before flor::init.
+// Tests that run whole programs replace these before flor::init.
 inline Outage::Time (*recorder_clock)() = std::chrono::steady_clock::now;
 inline LockPatience lock_patience;
 

@@ -46,10 +46,11 @@ std::vector<std::string> command_line(const std::filesystem::path& file) {
 
 namespace {
 
-/// Known by path, size and time: they may be large, and one that was built again is another.
+/// Identifies an object by path, size and time, without reading it: it may be large, and one that
+/// was built again has another time.
 int add_own_object(dl_phdr_info* object, std::size_t, void* texts) {
   const std::string_view name = object->dlpi_name;
-  if (name.find('/') == name.npos) return 0;  // the executable, and the kernel's own
+  if (name.find('/') == name.npos) return 0;  // the executable itself, or an object of the kernel
   for (const char* system : {"/lib/", "/lib64/", "/lib32/", "/usr/lib"}) {
     if (name.starts_with(system)) return 0;
   }
@@ -109,7 +110,7 @@ std::map<std::string, std::string> environment() {
 }
 
 const std::map<std::string, std::string>& initial_environment() {
-  // Never destroyed: a session that ends with the process still asks.
+  // Never destroyed, since a session that ends with the process still uses it.
   static const auto* const facts = new auto(environment());
   return *facts;
 }

@@ -14,7 +14,7 @@
 namespace flor {
 namespace {
 
-/// The texts of all ranks, a character a number: they are short.
+/// The texts of all ranks, exchanged as one number per character, which is enough for short texts.
 std::vector<std::string> gather_texts(Group& group, const std::string& mine) {
   const auto sizes = group.all_gather(std::ssize(mine));
   const auto longest = static_cast<std::size_t>(std::ranges::max(sizes));
@@ -38,7 +38,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// NaN wins over every other value.
+/// The smaller value; NaN if either is NaN.
 double least(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
 }  // namespace
@@ -90,7 +90,7 @@ void Metrics::mean(std::string_view name, double value, double weight) {
     throw Error(
         fmt::format("the weight of '{}' is {}: it must be a number from 0 on", name, weight));
   }
-  // A value of weight 0 must not spoil the mean by being infinite or no number.
+  // With weight 0, an infinite value or NaN must not change the mean.
   add(name, {Kind::mean, weight > 0 ? value * weight : 0, weight});
 }
 

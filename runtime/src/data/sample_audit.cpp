@@ -26,7 +26,7 @@ struct Record {
   std::string digest;
   Json before = Json::array();
 
-  /// Whether both are of one sharing out.
+  /// Whether both records are from the same dealing out of the epoch's samples.
   bool together(const Record& other) const {
     return samples == other.samples && seed == other.seed && lanes == other.lanes &&
            shuffle == other.shuffle && share.units == other.share.units &&
@@ -110,7 +110,7 @@ class Count {
   }
 
   struct Uses {
-    std::uint8_t due = 0, filling = 0;  ///< up to 2
+    std::uint8_t due = 0, filling = 0;  ///< counted up to 2
   };
 
   void use_span(std::uint64_t from, std::uint64_t to) {
@@ -131,7 +131,7 @@ class Count {
     Share share = first_.share;
     share.rank = rank;
     const bool complete = first_.count == first_.share.size();
-    // A replica whose record was not given is only known to have gone in step.
+    // If a replica's record was not given, it is only known that the replica went in step.
     const std::uint64_t count = found != ranks.end() ? found->second.count
                                 : complete           ? share.size()
                                                      : std::min(first_.count, share.size());
@@ -141,7 +141,7 @@ class Count {
       use(unit, share.position(i) >= share.units);
       digest += detail::sample_digest(order_[unit]);
     }
-    // The record does not hold the content of a batch of a group.
+    // The record of group batches does not have a digest of their samples.
     if (found == ranks.end() || first_.batches) return;
     if (fmt::format("{:016x}", digest) != found->second.digest) result_.forged.push_back(rank);
   }

@@ -41,9 +41,9 @@ auto parse(const Names& names, std::string_view what, std::string_view text) {
               all);
 }
 
-/// MT19937 (M. Matsumoto, T. Nishimura, "Mersenne Twister", ACM TOMACS 8, 1998), the same numbers
-/// as std::mt19937, a whole state at a time: so the compiler makes vectors of it, ten times as
-/// fast.
+/// MT19937 (M. Matsumoto, T. Nishimura, "Mersenne Twister", ACM TOMACS 8, 1998), with the numbers
+/// of std::mt19937. It computes a whole state at a time, which the compiler vectorizes: ten times
+/// as fast.
 class MersenneTwister {
  public:
   static constexpr std::size_t kSize = 624;
@@ -79,7 +79,8 @@ class MersenneTwister {
   Block state_{};
 };
 
-/// 0, 1, 2, ... in memory of large pages where the system has them: later accesses go everywhere.
+/// 0, 1, 2, ... in large memory pages if the system has them, since later accesses are to random
+/// places.
 template <typename Index>
 std::shared_ptr<Index[]> ascending(std::uint64_t samples) {
   constexpr std::uintptr_t kPage = 2 << 20;
@@ -91,8 +92,8 @@ std::shared_ptr<Index[]> ascending(std::uint64_t samples) {
   return order;
 }
 
-/// torch.randperm on a CPU: a Fisher-Yates shuffle that draws 32 bits a sample from MT19937. Its
-/// swaps go to random places, which are fetched ahead.
+/// The order of torch.randperm on a CPU: a Fisher-Yates shuffle that draws 32 bits per sample from
+/// MT19937. The swaps access random places, which are prefetched.
 template <typename Index>
 std::shared_ptr<const Index[]> torch_order(std::uint64_t samples, std::uint64_t seed) {
   constexpr std::uint64_t kBlock = MersenneTwister::kSize, kAhead = 32;
@@ -101,13 +102,14 @@ std::shared_ptr<const Index[]> torch_order(std::uint64_t samples, std::uint64_t 
   const std::uint64_t draws = samples > 0 ? samples - 1 : 0;
   MersenneTwister generator(static_cast<std::uint32_t>(seed));
   MersenneTwister::Block bits;
-  // Where the samples of this block and of the next one go.
+  // The targets of the swaps of this block and of the next one.
   std::array<Index, 2 * kBlock> targets{};
   const auto draw = [&](std::uint64_t first, Index* to) {
     if (first >= draws) return;
     generator.next(bits);
     for (std::uint64_t k = 0; k < std::min(kBlock, draws - first); ++k) {
-      const std::uint64_t left = samples - first - k;  // fits into an Index, which divides faster
+      // The number of samples left fits into an Index, whose division is faster.
+      const std::uint64_t left = samples - first - k;
       to[k] = static_cast<Index>(first + k + bits[k] % static_cast<Index>(left));
     }
   };
@@ -123,7 +125,7 @@ std::shared_ptr<const Index[]> torch_order(std::uint64_t samples, std::uint64_t 
   return shared;
 }
 
-/// The number of samples of each group.
+/// The number of samples in each group.
 std::map<std::int64_t, std::uint64_t> group_sizes(std::span<const std::int64_t> groups) {
   std::map<std::int64_t, std::uint64_t> sizes;
   for (const std::int64_t group : groups) ++sizes[group];
@@ -143,7 +145,7 @@ Tail parse_tail(std::string_view name) { return parse(kTails, "tail", name); }
 
 KeyedPermutation::KeyedPermutation(std::uint64_t size, std::uint64_t seed, std::uint64_t epoch)
     : size_(size) {
-  // Networks of fewer bits are visibly uneven.
+  // Networks of fewer bits are visibly not uniform.
   constexpr std::uint64_t kSmallest = 256;
   const auto bits = static_cast<unsigned>(std::bit_width(std::max(kSmallest, size) - 1));
   low_bits_ = bits / 2;
@@ -191,7 +193,7 @@ SampleOrder SampleOrder::in_lanes(std::uint64_t samples, Shuffle shuffle, std::u
   return order;
 }
 
-/// Rows are shuffled; the last one, if it is not full, stays the last.
+/// Shuffles whole rows. The last row stays last if it is not full.
 std::uint64_t SampleOrder::in_lane(std::uint64_t position) const {
   const std::uint64_t row = position / lanes_;
   return row < rows_->size() ? (*rows_)[row] * lanes_ + position % lanes_ : position;
@@ -205,7 +207,7 @@ std::uint64_t Share::size() const {
     case Tail::drop:
       return rest / world;
     case Tail::uneven:
-      if (rest < world) return rest > 0 ? 1 : 0;  // without a sample it would not be in step
+      if (rest < world) return rest > 0 ? 1 : 0;  // without a sample it would fall out of step
       return rest / world + (rank < rest % world);
   }
   return 0;
@@ -224,8 +226,8 @@ GroupedBatches::GroupedBatches(std::span<const std::int64_t> groups, std::uint64
                 std::to_string(order.size()) + " samples are to be ordered");
   }
   struct Buffer {
-    std::vector<std::uint64_t> open;  ///< less than a batch
-    std::vector<std::uint64_t> head;  ///< the first samples of the group, to repeat
+    std::vector<std::uint64_t> open;  ///< less than a full batch
+    std::vector<std::uint64_t> head;  ///< the group's first samples, for repeating
   };
   std::map<std::int64_t, Buffer> buffers;
   const auto close = [&](std::span<const std::uint64_t> batch) {

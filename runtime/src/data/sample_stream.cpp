@@ -31,7 +31,7 @@ std::uint64_t digest_of(const std::vector<std::int64_t>& groups) {
   return digest;
 }
 
-/// The fields that must be the same when a state is loaded.
+/// The fields of a setup that must be equal when a state is loaded.
 Object identity(const SampleSetup& setup, std::uint64_t groups_digest) {
   Object json{{"samples", setup.samples},
               {"shuffle", to_string(setup.shuffle)},
@@ -68,7 +68,7 @@ struct SampleStream::Units {
   SampleOrder order;
   std::optional<GroupedBatches> batches;
 
-  /// Calls `use` with each sample of a unit, and returns their digest.
+  /// Calls `use` with each sample of a unit, and returns the sum of the samples' digests.
   template <typename Use>
   std::uint64_t visit(std::uint64_t unit, Use use) const {
     std::uint64_t digest = 0;
@@ -139,7 +139,7 @@ bool SampleStream::complete() const { return complete(place_); }
 std::uint64_t SampleStream::consumed_by_all(const Place& place) {
   const Share& share = place.share;
   const bool all_used = !place.ended && complete(place);
-  // Equal shares end at the same step; the units that are left over count as consumed.
+  // Equal shares end at the same step. Units that no share contains then count as consumed.
   if (all_used && share.tail != Tail::uneven) return share.units;
   if (place.others > 0) return place.others;
   if (all_used) return share.units;
@@ -180,7 +180,7 @@ void SampleStream::set_epoch(std::uint64_t epoch) {
 }
 
 void SampleStream::begin_epoch(std::uint64_t epoch) {
-  // If no replica gets any of a rest that is dropped, the epoch ends without a step.
+  // If samples are left but dropped, so that no replica gets any, the epoch ends without a step.
   const std::uint64_t base = place_.share.base;
   if (size() == 0 && base > 0 && base < units_ && rank_ == 0) log_epoch();
   place_ = first_of(epoch);
@@ -213,8 +213,8 @@ void SampleStream::begin() {
 std::uint64_t SampleStream::batch_of(std::uint64_t batch_size) const {
   const std::uint64_t left = place_.ended ? 0 : size() - drawn_;
   if (!setup_.groups.empty()) return std::min<std::uint64_t>(left, 1);
-  // The others' last batch is full: a sample that they do not have must not become a batch of its
-  // own.
+  // The other replicas' last batch is full. A sample that they do not have is added to this batch,
+  // since it must not become a batch of its own.
   const bool one_more = left == batch_size + 1 && place_.share.least() < size();
   return one_more ? left : std::min(left, batch_size);
 }
@@ -222,7 +222,7 @@ std::uint64_t SampleStream::batch_of(std::uint64_t batch_size) const {
 const SampleStream::Units& SampleStream::units_of(const Place& place) {
   const std::uint64_t epoch = place.epoch, lanes = place.lanes;
   if (order_ && order_->epoch == epoch && order_->lanes == lanes) return *order_;
-  order_.reset();  // before the next is made: there is never more than one in memory
+  order_.reset();  // first, so that there is never more than one in memory
   const auto& [samples, shuffle, seed] = std::tie(setup_.samples, setup_.shuffle, setup_.seed);
   Units made{.epoch = epoch,
              .lanes = lanes,
@@ -308,7 +308,7 @@ void SampleStream::agree(Group& group) {
     other.share.rank = static_cast<std::uint64_t>(its[3]);
     other.count = count;
     other.ended = its[5] != 0;
-    // The last units of an uneven share are the only ones that others need not have.
+    // With uneven shares, only the last unit of a share may be one that other replicas do not have.
     const bool in_step = count == p.count || (complete(other) && complete(p)) ||
                          (complete(other) && count < p.count) || (complete(p) && p.count < count);
     if (its[0] != mine[0] || its[1] != mine[1] || its[2] != mine[2] ||
@@ -320,7 +320,7 @@ void SampleStream::agree(Group& group) {
                       p.share.rank, p.share.world, p.count, p.epoch, p.share.base, its[3], its[2],
                       its[4], its[0], its[1]));
     }
-    // Its own last unit, if it has consumed any.
+    // The position after the last unit that the other replica has consumed, if it has consumed any.
     if (count > 0) furthest = std::max(furthest, other.share.position(count - 1) + 1);
   }
   place_.others = std::min(units_, furthest);
@@ -384,7 +384,7 @@ SampleStream::Place SampleStream::read(const std::string& text) const {
   return read;
 }
 
-/// The rest of the epoch is shared out among another number of replicas than those of `place`.
+/// Deals the rest of the epoch to this number of replicas, which differs from that of `place`.
 void SampleStream::deal_anew(Place& place) const {
   const std::uint64_t consumed = consumed_by_all(place);
   if (consumed > place.share.base) {
@@ -395,14 +395,14 @@ void SampleStream::deal_anew(Place& place) const {
   if (place.share.base == 0) place.lanes = setup_.sharded ? world() : 0;
 }
 
-/// Turns another replica's place in the same deal into this one's. All replicas keep the deal,
-/// whichever state they load, so that those that load their own and those that load another's are
-/// in step.
+/// Turns another replica's place in the same deal into this replica's. All replicas keep the deal,
+/// whichever state they load. So replicas that load their own state and those that load another's
+/// are in step.
 void SampleStream::take_own_share(Place& place) {
   const std::uint64_t consumed = consumed_by_all(place);
   Share& share = place.share;
   share.rank = rank();
-  place.count = share.size();  // with what fills it up
+  place.count = share.size();  // including what fills it up
   while (consumed < units_ && place.count > 0 && share.position(place.count - 1) >= consumed) {
     --place.count;
   }
@@ -421,7 +421,8 @@ void SampleStream::parse(const std::string& text) {
   } else if (read.share.rank != rank()) {
     take_own_share(read);
   }
-  // A resumed loop is stepped forward first, and then told where it is: its loader continues.
+  // A resumed loop first steps forward, and is then told where it is. Its data loader continues in
+  // that case.
   const bool goes_on = same_deal && iterating_ && read.epoch == place_.epoch &&
                        read.share.base == place_.share.base && read.lanes == place_.lanes &&
                        begun_at_ <= read.count && read.count <= drawn_ &&

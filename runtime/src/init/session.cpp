@@ -1,4 +1,4 @@
-// flor::init, and every way in which a session can end.
+// flor::init, and all ways in which a session can end.
 #include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
@@ -35,27 +35,27 @@ namespace detail {
 namespace {
 
 std::atomic<Runtime*> current{nullptr};
-pid_t owner = 0;                            // a forked child must not end its parent's session
-ExitStatus exit_status = ExitStatus::done;  // replaces a status of 0
+pid_t owner = 0;  // process that has the session; a forked child must not end it
+ExitStatus exit_status = ExitStatus::done;  // replaces an exit status of 0
 std::terminate_handler previous_terminate = nullptr;
 // State registered before flor::init would be lost silently, so flor::init refuses it.
-constexpr std::uint64_t kEarly = 0;  // no ticket of a registry
+constexpr std::uint64_t kEarly = 0;  // ticket of such state; no registry uses this number
 std::size_t early_slots = 0;
 bool init_called = false;
-bool ended_with_scope = false;  // before the program's status was known
+bool ended_with_scope = false;  // the session ended before the program's status was known
 // Arguments for a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
-std::string plain_home;  // likewise, of --flor_home
+std::string plain_home;  // likewise of --flor_home
 
-/// The session, kept until the next one: other threads may still hold a pointer. Never destroyed:
-/// static objects are destroyed before the exit handlers end the session, and a forked child has no
-/// background thread to wait for.
+/// The session. It is kept until the next one, since other threads may still have a pointer. Never
+/// destroyed: static objects are destroyed before the exit handlers end the session, and a forked
+/// child has no background thread to wait for.
 std::unique_ptr<Runtime>& held() {
   static auto* const runtime = new std::unique_ptr<Runtime>;
   return *runtime;
 }
 
-/// A forked child has no session: its parent's continues in the parent, and mutexes may be held by
+/// Called in a forked child, which has no session: the parent continues it. Mutexes may be held by
 /// threads that do not exist in the child.
 void forget_in_child() {
   Runtime* session = current.exchange(nullptr);
@@ -84,8 +84,8 @@ void end_session(Ending ending, std::string_view message) noexcept {
 void at_exit(int status, void*) {
   if (::getpid() != owner) return;
   if (inside_flor > 0) {
-    // Called by a signal handler that interrupted Flor, whose mutexes are held for ever now.
-    // Durable content stays, and the run shows as interrupted.
+    // A signal handler interrupted Flor and called exit: Flor's mutexes are never released. What is
+    // durable stays, and the run shows as interrupted.
     return;
   }
   const HostedFailure* noted = status == 0 ? nullptr : noted_failure();
@@ -100,12 +100,13 @@ void at_exit(int status, void*) {
                            : Ending::failed,
               why);
   if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
-  // glibc runs the remaining handlers and ends with the new status.
+  // std::exit may be called here: glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
   if (noted && noted->status != ExitStatus::failed) std::exit(static_cast<int>(noted->status));
 }
 
-/// Handles an uncaught exception: one line, the right status, and no loss of recorded data.
+/// Handles an uncaught exception: prints one line, sets the right status, and loses no recorded
+/// data.
 void at_terminate() {
   Runtime* session = current.load();
   const bool ours = session && session->own_thread() && ::getpid() == owner;
@@ -155,7 +156,7 @@ void warn_if_older(const char* source_file) {
                   executable().filename().string(), source_file));
 }
 
-/// Takes values without a flag from the user's or the store's file of settings.
+/// Takes values that no flag gives from the user's or the store's file of settings.
 void apply_settings(Flags& flags) {
   const auto settings =
       store::Settings::read({{.name = "home", .flag = "--flor_home", .value = flags.home}});
@@ -171,7 +172,7 @@ void apply_settings(Flags& flags) {
   }
 }
 
-/// Makes a session. Null if there is nothing to do, and the process should end.
+/// Makes a session. Returns null if there is nothing to do, so that the process should end.
 std::unique_ptr<Runtime> open_runtime(Flags flags) {
   return flags.mode == Mode::record ? make_recorder(std::move(flags))
                                     : make_replayer(std::move(flags));
@@ -365,7 +366,8 @@ std::string Session::run() const {
 void Session::finish() noexcept {
   if (std::exchange(mode_, Mode::off) == Mode::off) return;
   detail::end_session(detail::Ending::normal, "");
-  // The signal came too late for a checkpoint, but the program may still run for a long time.
+  // The signal came too late for a checkpoint, but the program may still run for a long time, so it
+  // gets the signal.
   const int signal = detail::pending_signal.exchange(0);
   if (signal == SIGTERM || signal == SIGINT) ::raise(signal);
 }

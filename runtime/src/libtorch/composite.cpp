@@ -27,7 +27,7 @@ at::Tensor read_part(const StateReader& reader, std::string_view name, at::Scala
   return part;
 }
 
-/// The type of the integers that a quantized tensor consists of.
+/// The integer type of which a quantized tensor consists.
 at::ScalarType integers_of(at::ScalarType type) {
   if (type == at::kQInt8) return at::kChar;
   if (type == at::kQUInt8) return at::kByte;
@@ -47,7 +47,7 @@ void write_quantized(const StateWriter& writer, const at::Tensor& tensor) {
   writer.number(kFormItem, static_cast<std::int64_t>(tensor.q_per_channel_axis()));
 }
 
-/// Made once its integers have arrived.
+/// Reads a quantized tensor, which is made once its integers have arrived.
 at::Tensor read_quantized(const StateReader& reader, const std::string& kind,
                           const LayoutEntry& entry, const at::Device& device) {
   const at::ScalarType type = scalar_type_named(entry.type);
@@ -84,7 +84,8 @@ at::Tensor read_quantized(const StateReader& reader, const std::string& kind,
   target.bytes = tensor.nbytes();
   target.assign = [tensor, sizes, integers](const std::byte* content) {
     const at::NoGradGuard no_grad;
-    // The same memory as integers, which quantized tensors cannot be copied from.
+    // The same memory seen as integers, since a quantized tensor cannot be filled by copying
+    // integers.
     at::Tensor inside = at::empty({0}, tensor.options().dtype(integers));
     inside.set_(tensor.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
     inside.copy_(wrap(content, sizes, integers));
@@ -143,7 +144,7 @@ at::Tensor read_composite(const StateReader& reader, const std::string& kind,
   const at::ScalarType type = scalar_type_named(entry.type);
   const std::vector<std::int64_t> sizes = parse_shape(entry.shape);
   const at::Tensor values = read_part(reader, kValuesPart, type, device);
-  // Not checked: the parts have not been filled yet.
+  // The parts are not checked here, since they have not been filled yet.
   if (kind == kCoordinates) {
     bool coalesced = false;
     reader.number(kFormItem, coalesced);

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Polls instead of waiting: waiting spins in the driver, on a core that the training may need.
+/// Waits by polling. The driver's own wait spins on a core that the training may need.
 void await(const c10::Event& event) {
   while (!event.query()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
@@ -30,7 +30,7 @@ c10::Stream current_stream(const at::Device& device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-/// A copy that was enqueued on a stream. Holds its source until it is done.
+/// A copy that was enqueued on a stream. Keeps its source alive until it is done.
 class StreamCopy final : public PendingCopy {
  public:
   StreamCopy(at::Tensor source, const c10::Stream& stream)
@@ -47,7 +47,7 @@ class StreamCopy final : public PendingCopy {
   c10::Event event_;
 };
 
-/// Elements as integers of their size, so that NaNs are compared by their bits.
+/// The elements as integers of the same size, so that NaNs are compared by their bits.
 at::Tensor bits_of(const at::Tensor& tensor) {
   switch (tensor.element_size()) {
     case 1:
@@ -61,7 +61,7 @@ at::Tensor bits_of(const at::Tensor& tensor) {
   }
 }
 
-/// Streams that copies leave the devices on: one each, from libtorch's pool.
+/// The stream on which copies leave a device: one per device and thread, from libtorch's pool.
 c10::Stream way_out(const at::Device& device) {
   thread_local std::map<at::Device, c10::Stream, bool (*)(const at::Device&, const at::Device&)>
       streams([](const at::Device& a, const at::Device& b) { return a.str() < b.str(); });
@@ -108,7 +108,7 @@ class StagedTensor final : public StagedCopy {
   }
 
   at::Tensor content_;
-  at::Tensor same_;  ///< on the host; undefined where there was nothing to compare with
+  at::Tensor same_;  ///< on the host; undefined if there was nothing to compare with
   c10::Event ready_;
 };
 
@@ -116,8 +116,8 @@ struct Memory {
   std::size_t free = 0, total = 0;
 };
 
-/// By CUDA's driver where the process has it loaded, of the device that is current; nothing on other
-/// devices.
+/// The memory of the current device, from CUDA's driver if the process has loaded it. Nothing on
+/// other devices.
 std::optional<Memory> ask_driver() {
   using GetInfo = int (*)(std::size_t*, std::size_t*);
   static const auto get_info = [] {
@@ -129,7 +129,8 @@ std::optional<Memory> ask_driver() {
   return memory;
 }
 
-/// The driver's last answer, less the memory staged since: asking takes as long as a copy.
+/// The driver's last answer, minus the memory staged since then. It is reused, since asking takes
+/// as long as a copy.
 class Room {
  public:
   bool has(const at::Device& device, std::size_t bytes, bool first) {
@@ -173,7 +174,8 @@ std::shared_ptr<StagedCopy> stage_on_device(const at::Tensor& tensor,
   const at::NoGradGuard no_grad;
   try {
     return std::make_shared<StagedTensor>(tensor, dynamic_cast<const StagedTensor*>(last.get()));
-  } catch (const c10::Error&) {  // no memory after all: the content goes over the bus at once
+  // Not enough memory after all: the content is copied to the host at once.
+  } catch (const c10::Error&) {
     return nullptr;
   }
 }

@@ -1,4 +1,5 @@
-// How gradients are kept and restored. Those that are all zero, as after zero_grad(), cost nothing.
+// How gradients are kept and restored. Gradients that are all zero, as after zero_grad(), are not
+// stored.
 #include "libtorch/gradient.h"
 
 #include "libtorch/lineage.h"
@@ -25,7 +26,8 @@ bool is_all_zero(const std::byte* content, std::size_t size) {
   return true;
 }
 
-/// A boolean tensor of no dimensions on the gradient's device. Of -0.0 the bits count.
+/// A boolean tensor without dimensions, on the gradient's device: true if any element has a bit
+/// set, so -0.0 counts.
 at::Tensor any_nonzero(const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   if (gradient.is_sparse()) return at::scalar_tensor(gradient._nnz() > 0, at::kBool);
@@ -33,8 +35,8 @@ at::Tensor any_nonzero(const at::Tensor& gradient) {
   return gradient.ne(0).logical_or(gradient.signbit()).any();
 }
 
-/// For each leaf whether its gradient holds anything but zero. Those on devices are looked at
-/// together, which waits for each device once.
+/// Whether the gradient of each leaf has anything but zeros. Gradients on one device are examined
+/// together, so that each device is waited for only once.
 std::vector<bool> look_at(std::span<const NamedLeaf> leaves) {
   std::vector<bool> nonzero(leaves.size());
   std::map<std::string, std::pair<std::vector<at::Tensor>, std::vector<std::size_t>>> by_device;
@@ -67,14 +69,16 @@ std::string gradient_item(const std::string& name) {
   return name.empty() ? "grad" : "grad/" + name;
 }
 
-/// Like those that autograd makes: in the order of the leaf's memory; or else as it says.
+/// The strides of the gradient for its description. Empty if they are those of the leaf, as
+/// autograd makes them.
 std::string strides_beside(const at::Tensor& gradient, const at::Tensor& leaf) {
   if (!has_content(gradient) || gradient.strides() == leaf.strides()) return {};
   const std::string strides = strides_text(gradient);
   return strides == "-" ? std::string(":[]") : ":" + strides;
 }
 
-/// Suffixes for gradients that are differentiated themselves, after the word for their content.
+/// Suffixes after the word for a gradient's content, for gradients through which is differentiated
+/// again.
 constexpr std::string_view kTrained = "+trained", kComputed = "+computed";
 
 std::string_view standing_of(const at::Tensor& gradient) {

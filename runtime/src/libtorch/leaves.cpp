@@ -17,7 +17,7 @@ std::span<const NamedLeaf> parameters_of(const Leaves& leaves) {
 
 using Recorded = std::map<std::string, LayoutEntry>;
 
-/// Two names may be one tensor here only if they were one when recorded.
+/// Throws if two names are one tensor here that were different tensors when recorded.
 void check_ties(const Leaves& leaves, const Recorded& recorded,
                 const std::vector<LayoutEntry>& entries, const StateReader& reader) {
   const auto item_of = [&](const std::string& name) {
@@ -35,7 +35,7 @@ void check_ties(const Leaves& leaves, const Recorded& recorded,
   }
 }
 
-/// Throws unless the model has exactly the tensors that were recorded.
+/// Throws unless the model has exactly the recorded tensors.
 void check(const Leaves& leaves, const Recorded& recorded, const std::vector<LayoutEntry>& entries,
            const StateReader& reader) {
   for (const NamedLeaf& leaf : leaves.all) {
@@ -71,7 +71,7 @@ void restore_leaves(const Leaves& leaves, const Recorded& recorded,
     if (leaf.tensor.is_leaf() && trains(leaf.tensor) != entry.flag) {
       leaf.tensor.requires_grad_(entry.flag);
     }
-    if (leaves.origins[i] >= 0) continue;  // the same tensor under another name
+    if (leaves.origins[i] >= 0) continue;  // restored under its other name
     const bool is_alias = entry.origin >= 0;
     const std::string& item =
         is_alias ? entries[static_cast<std::size_t>(entry.origin)].name : leaf.name;

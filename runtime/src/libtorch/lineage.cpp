@@ -17,7 +17,8 @@ bool was_untracked(const autograd::DifferentiableViewMeta& view) {
          made == autograd::CreationMeta::INFERENCE_MODE;
 }
 
-/// Only such views can be made again by their strides.
+/// Whether the view shows elements of `base` unchanged. Only such a view can be made again from
+/// strides.
 bool shows_elements_of(const at::Tensor& base, const at::Tensor& view) {
   return base.scalar_type() == view.scalar_type() && !base.is_conj() && !view.is_conj() &&
          !base.is_neg() && !view.is_neg();
@@ -58,7 +59,7 @@ at::Tensor view_of(const at::Tensor& base, Standing standing, at::IntArrayRef si
 }
 
 void take_part(const at::Tensor& tensor, bool trained, bool computed, const std::string& name) {
-  if (!tensor.is_leaf()) return;  // a view, or one that several names share
+  if (!tensor.is_leaf()) return;  // a view, or a tensor that several names share
   if (trains(tensor) != trained) tensor.requires_grad_(trained);
   if (!computed) return;
   tensor.mutable_grad().reset();

@@ -1,4 +1,4 @@
-// Logging of tensors. Nothing is computed and no device is waited for unless something is recorded.
+// Logging of tensors. Without a session nothing is computed, and no device is waited for.
 #include "libtorch/tensor.h"
 
 #include <flor/adapter.h>
@@ -11,8 +11,8 @@
 namespace flor {
 namespace {
 
-/// Logging must not stop a training: exceptions of libtorch, or of a check of an argument, are
-/// reported.
+/// Runs `body` and reports its exceptions, of libtorch or of checks of arguments, since logging
+/// must not stop a training.
 template <typename Body>
 void reporting(std::string_view name, Body&& body) noexcept {
   if (!detail::logging()) return;
@@ -24,7 +24,7 @@ void reporting(std::string_view name, Body&& body) noexcept {
   }
 }
 
-/// Row-major in host memory.
+/// The tensor in host memory, row-major.
 at::Tensor on_host(const at::Tensor& tensor) {
   if (!tensor.defined()) throw Error("it is an undefined tensor");
   if (!libtorch::has_content(tensor)) {
@@ -37,7 +37,7 @@ std::span<const double> doubles(const at::Tensor& tensor) {
   return {tensor.data_ptr<double>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-/// Complex numbers have no order and no single value.
+/// The elements as doubles. Throws for complex numbers, which have no order and no single value.
 at::Tensor as_doubles(const at::Tensor& tensor) {
   if (tensor.defined() && tensor.is_complex()) throw Error("it is a tensor of complex numbers");
   return on_host(tensor).to(at::kDouble);
@@ -59,7 +59,8 @@ void log_scalar(std::string_view name, const at::Tensor& value) {
   }
 }
 
-/// [channels, height, width] of numbers from 0 to 1, or of bytes, as [height, width, channels].
+/// Turns [channels, height, width] of bytes, or of numbers from 0 to 1, into bytes [height, width,
+/// channels].
 at::Tensor as_pixels(const at::Tensor& image) {
   if (!image.defined()) throw Error("it is an undefined tensor");
   const at::Tensor planes = image.dim() == 2 ? image.unsqueeze(0) : image;

@@ -1,4 +1,4 @@
-// Modules and single tensors.
+// Saves and loads modules and single tensors.
 #include "libtorch/composite.h"
 #include "libtorch/leaves.h"
 #include "libtorch/lineage.h"
@@ -24,8 +24,8 @@ Leaves leaves_of(const torch::nn::Module& module) {
   return make_leaves(named(module.named_parameters()), named(module.named_buffers()));
 }
 
-/// The module and all below it, outer ones first. Does not ask for the shared_ptr of the module
-/// itself, which may live on the stack.
+/// The module and all modules below it, outer ones first. Does not use the module's own shared_ptr,
+/// since the module may be on the stack.
 template <typename Type>
 std::vector<std::pair<std::string, Type*>> modules_of(Type& module) {
   std::vector<std::pair<std::string, Type*>> all{{"", &module}};
@@ -52,7 +52,7 @@ void load(torch::nn::Module& module, const StateReader& reader) {
   for (const LayoutEntry& entry : entries) {
     if (entry.kind == "module") training[entry.name] = entry.flag;
   }
-  // Outer modules first, since train() reaches down.
+  // Outer modules first, since train() also changes the modules below.
   for (const auto& [name, part] : modules_of(module)) {
     const auto found = training.find(name);
     if (found != training.end() && part->is_training() != found->second) part->train(found->second);
@@ -61,7 +61,7 @@ void load(torch::nn::Module& module, const StateReader& reader) {
 
 torch::nn::Module& module_of(const torch::nn::AnyModule& any) {
   if (any.is_empty()) throw Error("a registered AnyModule is empty: register it after it is set");
-  return *any.ptr();  // `any` shares it
+  return *any.ptr();  // `any` keeps it alive
 }
 
 void save(const at::Tensor& tensor, const StateWriter& writer) {
@@ -90,7 +90,7 @@ at::Tensor read_plain(const at::Tensor& present, const LayoutEntry& entry,
   const bool fits = present.defined() && has_content(present) && present.scalar_type() == type &&
                     present.sizes() == at::IntArrayRef(sizes) &&
                     strides_text(present) == entry.strides;
-  // For a tensor that shares its memory the placement says whether it can stay as it is.
+  // For a tensor that shares memory, the placement decides whether it can stay as it is.
   const bool stands = !fits || reader.placement("") ||
                       lineage_of(present).fits(entry.gradient == kPassedOn);
   const at::Tensor usable = stands ? present : present.detach();

@@ -1,6 +1,6 @@
-// Optimizers. Those of libtorch field by field, keyed by group and index, so that equal optimizers
-// have equal bytes in every process (libtorch keys them by address) and a changed learning rate
-// comes back (libtorch drops it).
+// Saves and loads optimizers. Those of libtorch are saved field by field, with group and index as
+// keys. So equal optimizers have equal bytes in every process (libtorch uses addresses as keys),
+// and a changed learning rate is restored (libtorch does not save it).
 #include "libtorch/optimizer_fields.h"
 #include "libtorch/tensor.h"
 #include "protocol/module_layout.h"
@@ -27,8 +27,8 @@ using torch::optim::OptimizerParamGroup;
 using torch::optim::OptimizerParamState;
 using StateMap = std::remove_cvref_t<decltype(std::declval<Optimizer&>().state())>;
 
-/// The key of a parameter in the optimizer's state: its address, since libtorch 2 as such and
-/// before as text.
+/// The key of a parameter in the optimizer's state. It is the parameter's address: as a pointer
+/// since libtorch 2, as text before.
 template <typename Key>
 Key key_of(const at::Tensor& parameter) {
   if constexpr (std::same_as<Key, std::string>) {
@@ -94,7 +94,7 @@ class FieldWriter {
 
 class FieldReader {
  public:
-  /// `like` is the parameter.
+  /// `like` is the parameter to which the state belongs.
   FieldReader(const StateReader& reader, at::Tensor like)
       : reader_(reader), like_(std::move(like)) {}
 
@@ -153,9 +153,9 @@ class FieldReader {
 
 // The outline of an optimizer ---------------------------------------------------------------------
 
-/// Identifies the optimizer and the parameters that a state belongs to. As text: a line with the
-/// kind ("other" unless one of libtorch's own optimizers accounts for all of it), then a line for
-/// each group with the shapes of its parameters.
+/// Identifies the optimizer and the parameters to which a state belongs. Its text is a line with
+/// the kind ("other" unless it is exactly one of libtorch's own optimizers), then for each group a
+/// line with the shapes of its parameters.
 struct Outline {
   std::string kind;
   std::vector<std::vector<std::string>> groups;
@@ -252,7 +252,8 @@ void check(const Outline& here, const Outline& recorded, const StateReader& read
   }
 }
 
-/// Present for each parameter that has a state, which may consist of undefined tensors only.
+/// An item for each parameter that has a state, since a state may consist of undefined tensors
+/// only.
 constexpr std::string_view kPresentItem = "present";
 
 template <typename Options, typename State>
@@ -296,8 +297,8 @@ void load_fields(Optimizer& optimizer, const StateReader& reader) {
 
 // Optimizers of the user's ------------------------------------------------------------------------
 
-/// A key for libtorch's archive format that is the same in every process. Digits only, as libtorch
-/// 2 reads it as a number.
+/// A key for libtorch's archive format that is the same in every process. It has only digits, since
+/// libtorch 2 reads it as a number.
 std::string archive_key(std::size_t group, std::size_t index) {
   return std::to_string((static_cast<std::uint64_t>(group) << 32U) + index + 1);
 }
@@ -328,7 +329,7 @@ void write_archive(const Optimizer& optimizer, torch::serialize::OutputArchive& 
     group_archive.write("options", options);
     groups.write("param_groups/" + std::to_string(g), group_archive);
   }
-  archive.write("pytorch_version", c10::IValue("1.5.0"));  // of the format
+  archive.write("pytorch_version", c10::IValue("1.5.0"));  // version of the format
   archive.write("state", states);
   archive.write("param_groups", groups);
 }
@@ -346,7 +347,7 @@ void read_archive(Optimizer& optimizer, torch::serialize::InputArchive& archive)
     group.read("options", options);
     optimizer.param_groups()[g].options().serialize(options);
   }
-  // Parameters without a recorded state got an empty entry.
+  // Reading has made an empty entry for parameters without a recorded state.
   for (OptimizerParamGroup& group : optimizer.param_groups()) {
     for (const at::Tensor& parameter : group.params()) {
       const auto found = optimizer.state().find(state_key(parameter));

@@ -1,4 +1,4 @@
-// The fields of libtorch's optimizers, listed once: a visitor either writes or reads them. It has
+// The fields of libtorch's optimizers, listed once. A visitor either writes or reads them. It has
 //   number(name, T&), optional_number(name, optional<T>&), text(name, optional<string>&),
 //   tensor(name, Tensor&), tensors(name, sequence of Tensor&),
 //   optional_tensors(name, optional<vector<Tensor>>&).
@@ -114,7 +114,7 @@ template <typename Visitor>
 void visit(Visitor& visitor, torch::optim::LBFGSParamState& state) {
   visitor.number("func_evals", state.func_evals());
   visitor.number("n_iter", state.n_iter());
-  if (state.n_iter() > 0) {  // before that libtorch leaves them uninitialized
+  if (state.n_iter() > 0) {  // until then libtorch leaves them uninitialized
     visitor.number("t", state.t());
     visitor.number("prev_loss", state.prev_loss());
   }
@@ -127,8 +127,8 @@ void visit(Visitor& visitor, torch::optim::LBFGSParamState& state) {
   visitor.optional_tensors("al", state.al());
 }
 
-/// Calls `body(name, options type, state type)` for each optimizer of libtorch until one returns
-/// true, and returns whether one did.
+/// Calls `body(name, options type, state type)` for each optimizer of libtorch until a call returns
+/// true. Returns whether one did.
 template <typename Body>
 bool any_optimizer(Body&& body) {
   using namespace torch::optim;

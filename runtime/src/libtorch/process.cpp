@@ -1,5 +1,5 @@
-// State of the process rather than of an object: random generators, threads, pinned memory, and the
-// facts about the machine that results depend on.
+// State that belongs to the process and not to an object: random generators, number of threads,
+// pinned memory; and the facts about the machine on which results depend.
 #include "libtorch/tensor.h"
 
 #include <flor/adapter.h>
@@ -34,7 +34,8 @@ int cuda_devices() {
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().getNumGPUs()) : 0;
 }
 
-/// By the hooks, since the context would set the devices up. Newer libtorch has another name for it.
+/// Asks the hooks, since asking the context would set up the devices. The function has
+/// another name in newer libtorch.
 template <typename Hooks>
 at::Generator generator_of(const Hooks& hooks, int index) {
   const auto device = static_cast<c10::DeviceIndex>(index);
@@ -68,9 +69,9 @@ void load_generator(at::Generator generator, const std::string& name, const Stat
              [&] { set_state(std::move(generator), reader.bytes(name)); });
 }
 
-/// Devices that this process has not used have nothing to restore. Which ones it merely sees
-/// differs between a record and the workers of a replay, which must not look like a difference in
-/// state.
+/// Whether this process has used the device. One that it has not used has nothing to restore. Which
+/// devices a process merely sees differs between a recording and a replay's workers, and must not
+/// count as a difference.
 bool in_use(int device) {
   return at::detail::getCUDAHooks().hasPrimaryContext(static_cast<c10::DeviceIndex>(device));
 }
@@ -82,8 +83,8 @@ void save_generators(const StateWriter& writer) {
   }
 }
 
-/// A device that was used when this was recorded and is not there now is not used now either: its
-/// tensors could not have been restored.
+/// Restores the generators. If a device that the recording used is not here, the program does not
+/// use it here either, since its tensors could not have been restored.
 void load_generators(const StateReader& reader) {
   load_generator(at::globalContext().defaultGenerator(at::kCPU), "cpu", reader);
   for (int i = 0; i < cuda_devices(); ++i) {
@@ -110,7 +111,8 @@ std::string unhex(std::string_view text) {
   return bytes;
 }
 
-/// "cpu seed 5, cuda0 state 00ff...": of a generator that was only seeded, the seed says all.
+/// For example "cpu seed 5, cuda0 state 00ff...". For a generator that was only seeded, the seed is
+/// enough.
 std::string generators_text() {
   const at::Generator cpu = at::globalContext().defaultGenerator(at::kCPU);
   const std::uint64_t seed = cpu.current_seed();
@@ -124,7 +126,8 @@ std::string generators_text() {
   return text;
 }
 
-/// Devices that are not there now have nothing to draw from.
+/// Restores generators from their text. Devices that do not exist here are skipped, since nothing
+/// can draw from their generators.
 void set_generators(const std::string& text) {
   std::istringstream parts(text);
   for (std::string device, kind, value; parts >> device >> kind >> value;) {
@@ -180,7 +183,7 @@ void run_parallel(std::size_t count, const std::function<void(std::size_t)>& bod
 
 // Environment -------------------------------------------------------------------------------------
 
-/// The value after `key` in at::show_config(), up to the end of the item.
+/// The value of `key` in at::show_config(); "unknown" if it has none.
 std::string configured(const std::string& key) {
   const std::string config = at::show_config();
   const std::size_t found = config.find(key);
@@ -189,7 +192,7 @@ std::string configured(const std::string& key) {
   return config.substr(begin, config.find_first_of(",\n", begin) - begin);
 }
 
-/// The library that computes matrix products: another one rounds differently.
+/// The library that computes matrix products, since another library may round differently.
 std::string blas_library() {
   if (const void* symbol = ::dlsym(RTLD_DEFAULT, "sgemm_")) {
     Dl_info info{};
@@ -201,7 +204,7 @@ std::string blas_library() {
   return configured("BLAS_INFO=");
 }
 
-/// By CUDA's driver where the process has it loaded, so that no header of CUDA is needed.
+/// Asks CUDA's driver, if the process has loaded it. So no header of CUDA is needed.
 std::string cuda_device_name(int index) {
   using GetName = int (*)(char*, int, int);
   void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -214,8 +217,8 @@ std::string cuda_device_name(int index) {
   return known ? name.data() : "unknown";
 }
 
-/// The setting for products of matrices and for convolutions. Newer libtorch throws where the older
-/// of its two kinds of settings contradicts the newer.
+/// The TF32 settings for matrix products and for convolutions. Newer libtorch has two kinds of
+/// these settings, and throws if they contradict each other.
 std::string tf32() {
   const auto flag = [](bool value) { return value ? "on" : "off"; };
   const at::Context& context = at::globalContext();

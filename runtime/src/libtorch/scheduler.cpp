@@ -1,4 +1,5 @@
-// Learning-rate schedulers, which libtorch cannot save: their counters are not public.
+// Saves and loads learning-rate schedulers. libtorch cannot save them: their counters are not
+// public.
 #include <flor/torch.h>
 
 #include <torch/optim/schedulers/lr_scheduler.h>
@@ -12,7 +13,7 @@ namespace {
 
 using torch::optim::LRScheduler;
 
-/// A protected member may be named by a derived class.
+/// Reaches a protected member: a derived class may name it.
 struct LRSchedulerAccess : LRScheduler {
   static unsigned& step_count(LRScheduler& scheduler) {
     return scheduler.*(&LRSchedulerAccess::step_count_);
@@ -33,7 +34,7 @@ namespace {
 
 using Plateau = torch::optim::ReduceLROnPlateauScheduler;
 
-// A private member may be named as an argument of an explicit instantiation.
+// Reaches a private member: an explicit instantiation may name it as a template argument.
 template <typename Tag, auto member>
 struct Expose {
   friend constexpr auto exposed(Tag) { return member; }

@@ -1,4 +1,4 @@
-// Modules of TorchScript.
+// Saves and loads modules of TorchScript.
 #include "libtorch/leaves.h"
 #include "libtorch/tensor.h"
 
@@ -16,9 +16,9 @@
 namespace flor::libtorch {
 namespace {
 
-/// The attributes as one pickled tuple: their names, a line each, and their values.
+/// The item with the attributes: one pickled tuple of their names, one per line, and their values.
 constexpr std::string_view kAttributesItem = ".attributes";
-/// Tensors inside the values, as ".attribute0", ...
+/// Prefix of the items for tensors inside the values: ".attribute0", ...
 constexpr std::string_view kTensorItem = ".attribute";
 
 Leaves leaves_of(const torch::jit::Module& module) {
@@ -31,8 +31,8 @@ Leaves leaves_of(const torch::jit::Module& module) {
 }
 
 struct Attribute {
-  torch::jit::Module owner;  ///< a handle of the same module
-  std::string name;          ///< in its owner
+  torch::jit::Module owner;  ///< a handle of the module that has the attribute
+  std::string name;          ///< name in its owner
   std::string full_name;
 };
 
@@ -41,7 +41,7 @@ bool is_leaf(const c10::ClassType& type, std::size_t index) {
          type.getAttribute(index)->isSubtypeOf(*c10::TensorType::get());
 }
 
-/// Attributes that are neither leaves nor modules.
+/// The attributes that are neither parameters, buffers nor modules.
 std::vector<Attribute> attributes_of(const torch::jit::Module& module) {
   std::vector<Attribute> attributes;
   for (const auto& part : module.named_modules()) {
@@ -104,7 +104,7 @@ void write_attributes(const std::vector<Attribute>& attributes, const StateWrite
   }
 }
 
-/// Not yet filled: they are before the restore as a whole returns.
+/// Makes the tensors. They are filled later, before the restore as a whole returns.
 std::vector<at::Tensor> read_tensors(const std::vector<LayoutEntry>& entries,
                                      const StateReader& reader) {
   std::vector<at::Tensor> tensors;

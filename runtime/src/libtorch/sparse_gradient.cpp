@@ -16,7 +16,7 @@ std::string part(const std::string& name, std::string_view which) {
 
 at::Tensor put_together(const at::Tensor& leaf, const SparseForm& form, const at::Tensor& indices,
                         const at::Tensor& values) {
-  // Not checked: the indices may not have been filled yet.
+  // The indices are not checked, since they may not have been filled yet.
   return at::_sparse_coo_tensor_unsafe(indices, values, leaf.sizes())._coalesced_(form.coalesced);
 }
 

@@ -1,5 +1,5 @@
-// Sparse gradients, as embeddings have them. They must come back as sparse ones, since libtorch
-// adds to those, and optimizers use them, in another order than dense ones.
+// Sparse gradients, such as those of embeddings. They must be restored as sparse ones: libtorch
+// adds to them, and optimizers use them, in another order than with dense ones.
 #pragma once
 
 #include <flor/state.h>
@@ -11,29 +11,31 @@
 
 namespace flor::libtorch {
 
-/// Describes a sparse gradient apart from its content; none (0) means a dense one.
+/// The form of a sparse gradient without its content. 0 dimensions stand for a dense gradient.
 struct SparseForm {
-  std::int64_t dimensions = 0;  ///< those that are sparse; the first ones
+  std::int64_t dimensions = 0;  ///< number of sparse dimensions, which are the first ones
   bool coalesced = false;
 
   explicit operator bool() const { return dimensions > 0; }
   static SparseForm of(const at::Tensor& gradient);
 };
 
-/// "sparse1u-zero" for one sparse dimension, uncoalesced, and the word "zero"; the word alone for a
-/// dense gradient.
+/// For example "sparse1u-zero": one sparse dimension, uncoalesced, then the word "zero". For a
+/// dense gradient only the word.
 std::string described(const SparseForm& form, std::string_view word);
-/// Returns the form at the start of a text made by `described`, and leaves only the word in it.
+/// Returns the form from the beginning of a text that `described` made, and leaves only the word in
+/// it.
 SparseForm take_form(std::string& word);
 
-/// As two items, of indices and of values.
+/// Writes the gradient as two items, the indices and the values.
 void write_sparse(const StateWriter& writer, const std::string& name, const at::Tensor& gradient);
 
-/// With the content that was written; filled before the restore as a whole returns.
+/// Makes a gradient from what `write_sparse` wrote. It is filled before the restore as a whole
+/// returns.
 at::Tensor read_sparse(const StateReader& reader, const std::string& name, const at::Tensor& leaf,
                        const SparseForm& form);
 
-/// With no element.
+/// Makes a sparse gradient without elements.
 at::Tensor empty_sparse(const at::Tensor& leaf, const SparseForm& form);
 
 }  // namespace flor::libtorch

@@ -1,4 +1,4 @@
-// Tensors to and from the core.
+// Converts tensors for the core, and restores them from it.
 #include "libtorch/tensor.h"
 
 #include "libtorch/device_copy.h"
@@ -30,8 +30,8 @@ constexpr std::array kTypes{
     TypePair{at::kComplexFloat, ElementType::c64}, TypePair{at::kComplexDouble, ElementType::c128},
 };
 
-/// Types that the store has no name for (eight-bit floats, unsigned words) are kept as integers of
-/// their size; the description beside the content has their name.
+/// The integer type for elements whose type the store does not have, such as eight-bit floats and
+/// unsigned words. The description beside the content has the name of their type.
 ElementType element_type_of_size(std::size_t size) {
   switch (size) {
     case 1:
@@ -52,7 +52,7 @@ bool is_plain_host_memory(const at::Tensor& tensor) {
          !tensor.is_neg();
 }
 
-/// Holds the memory, not the tensor, whose memory the program may replace.
+/// Keeps the tensor's memory alive, but not the tensor, to which the program may give other memory.
 class VersionWatch final : public WriteWatch {
  public:
   explicit VersionWatch(const at::Tensor& tensor)
@@ -64,14 +64,14 @@ class VersionWatch final : public WriteWatch {
   }
 
  private:
-  static constexpr std::uint64_t kGone = UINT64_MAX;  // no counter gets that far
+  static constexpr std::uint64_t kGone = UINT64_MAX;  // no version counter gets that far
 
   c10::Storage storage_;
   const void* content_;
   c10::VariableVersion counter_;
 };
 
-/// Null where a watch cannot keep the memory alive: libtorch does not own it, or counts no writes.
+/// Null if a watch is not possible: libtorch does not own the memory, or does not count writes.
 std::shared_ptr<WriteWatch> watch(const at::Tensor& tensor) {
   if (tensor.is_inference() || !tensor.storage().data_ptr().get_context()) return nullptr;
   return std::make_shared<VersionWatch>(tensor);
@@ -101,7 +101,8 @@ TensorSource source_of(const at::Tensor& tensor, Writers writers) {
   return source;
 }
 
-/// The marks tell views that negate or conjugate when read: their bits differ from their values.
+/// The type, with marks for views that negate or conjugate when they are read: their bits are not
+/// their values.
 std::string placed_type(const at::Tensor& tensor) {
   std::string type = type_name(tensor.scalar_type()) + shape_text(tensor.sizes());
   if (tensor.is_conj()) type += kConjugated;
@@ -113,19 +114,19 @@ const at::Tensor& held_by(const std::shared_ptr<void>& handle) {
   return *static_cast<const at::Tensor*>(handle.get());
 }
 
-/// A write to one is a write to the other.
+/// Makes the version counter count writes to either of the two tensors.
 void share_versions(const at::Tensor& tensor, const at::Tensor& other) {
   if (tensor.is_inference() || other.is_inference()) return;
   tensor.unsafeGetTensorImpl()->set_version_counter(other.unsafeGetTensorImpl()->version_counter());
 }
 
-/// The next tensor that is to share with this one finds it.
+/// Remembers the tensor for the next one that shares memory with it.
 void remember(const Placement& placement, const at::Tensor& tensor) {
   if (!*placement.block) *placement.block = std::make_shared<at::Tensor>(tensor);
   if (!*placement.object) *placement.object = std::make_shared<at::Tensor>(tensor);
 }
 
-/// A tensor in the block that others share, which is made if there is none yet.
+/// A tensor in the shared block, which is made if there is none yet.
 at::Tensor tensor_in_block(const Placement& placement, at::IntArrayRef sizes,
                            const at::TensorOptions& options) {
   if (!*placement.block) {
@@ -142,7 +143,7 @@ at::Tensor tensor_in_block(const Placement& placement, at::IntArrayRef sizes,
   return tensor;
 }
 
-/// The tensor of which another piece is restored as a view; it may not have been restored yet.
+/// The tensor of which another piece is a view. It may itself not have been restored yet.
 at::Tensor base_in_block(const Placement& base, const at::TensorOptions& options) {
   if (base.in_place) return held_by(*base.object);
   const std::size_t shape = base.type.find('[');
@@ -152,7 +153,7 @@ at::Tensor base_in_block(const Placement& base, const at::TensorOptions& options
   if (!*base.object) {
     remember(base, memory);
   } else if (held_by(*base.object).data_ptr() != memory.data_ptr()) {
-    held_by(*base.object).set_data(memory);  // a parameter, whose turn comes
+    held_by(*base.object).set_data(memory);  // a parameter, which will be restored later
   }
   return held_by(*base.object);
 }
@@ -165,7 +166,8 @@ at::Tensor view_in_block(const Placement& placement, at::IntArrayRef sizes,
                  static_cast<std::int64_t>(placement.offset / item));
 }
 
-/// One of each dimension whose elements are all in one place, to which libtorch does not copy.
+/// Keeps one element of each dimension whose elements are all in one place, since libtorch does not
+/// copy into such a dimension.
 at::Tensor without_repetition_like(const at::Tensor& tensor, at::Tensor content) {
   for (std::int64_t i = 0; i < tensor.dim(); ++i) {
     if (tensor.stride(i) == 0 && tensor.size(i) > 1) content = content.narrow(i, 0, 1);
@@ -324,7 +326,7 @@ at::Tensor choose_tensor(const StateReader& reader, std::string_view name,
   at::Tensor tensor = fits && (!placement || placement->in_place) ? present : at::Tensor();
   translated("'" + reader.full_name(name) + "'", [&] {
     if (!tensor.defined() && shares && *placement->object) {
-      // The memory of a parameter that is restored later may not be there yet.
+      // The memory may belong to a parameter that is restored later, and not be there yet.
       tensor = held_by(*placement->object);
       return;
     }
@@ -364,7 +366,7 @@ at::Tensor empty_as_recorded(const store::Item& item, const at::Tensor& like, at
   const bool same_type = like.defined() && element_type(like.scalar_type()) == item.type;
   const at::ScalarType type = same_type ? like.scalar_type() : scalar_type(item.type);
   const auto options = at::TensorOptions().dtype(type).device(device);
-  // In the same memory layout as the parameter, as the optimizer would have made it.
+  // The new tensor has the memory layout of the parameter, as the optimizer would have made it.
   if (like.defined() && like.sizes() == at::IntArrayRef(item.sizes)) {
     return at::empty_like(like, options, at::MemoryFormat::Preserve);
   }

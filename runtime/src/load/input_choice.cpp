@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// The run of the session, or another rank of it.
+/// Whether it is the session's run, or that of another rank of its group.
 bool is_own(const store::Run& run, const Runtime* session) {
   if (!session) return false;
   const store::Run& own = session->run();
@@ -23,7 +23,8 @@ bool is_own(const store::Run& run, const Runtime* session) {
   return run.key == own.key || (rank && run.start.rank && run.start.rank->group == rank->group);
 }
 
-/// A name means the latest run but the one that is being recorded.
+/// The run that a name means. The name of an experiment means its latest run, other than the one
+/// being recorded.
 store::Run resolve_input(const store::Catalog& catalog, std::string_view name,
                          const Runtime* session) {
   store::Run run = resolve_for(catalog, name, this_program());
@@ -60,7 +61,7 @@ store::NamedCheckpoint find_named(const store::Store& store, const store::Run& r
                   key, what, key, text));
 }
 
-/// The program is told the name that it was told when it was recorded.
+/// Gives the checkpoint the name that the program was told in the recording.
 store::NamedCheckpoint under_recorded_name(store::NamedCheckpoint same, const std::string& name) {
   const std::size_t at = std::min(name.find('@'), name.size() - 1);
   const std::string place = name.substr(at + 1);
@@ -103,11 +104,12 @@ void throw_as(ExitStatus status, const std::string& message) {
 }
 
 ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text) {
-  (void)store.catalog().follow();  // it may be a run that is being recorded
+  // Updates the index, since the run may be one that is being recorded.
+  (void)store.catalog().follow();
   store::RunAndPlace named = store::run_and_place(
       text, [&](std::string_view name) { return resolve_input(store.catalog(), name, session); });
   if (session && named.run.key == session->run().key) {
-    (void)session->find_checkpoint(false);  // which waits until all that was taken is durable
+    (void)session->find_checkpoint(false);  // waits until everything taken so far is durable
   }
   auto use = store.use_run(named.run.key);
   const store::ChosenPlace place =
@@ -123,7 +125,8 @@ ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_v
     return there ? json[name].get<std::string>() : std::string();
   };
   if (const std::string refused = text("refused"); !refused.empty()) {
-    // A program that ended with the error has not come past it, and may load now.
+    // In a resumed run, the program may have ended with this error. Then it has not come past it,
+    // and may load.
     const bool repeats = session.mode() == Mode::replay || session.catching_up() || load.suppressed;
     if (!repeats) return choose_input(store, &session, called);
     const auto& status = json["status"];
@@ -137,7 +140,7 @@ ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_v
   try {
     store::NamedCheckpoint named = store::find_checkpoint(store, reference);
     if (named.info.digest == digest) return {std::move(named), std::move(use)};
-  } catch (const NotFound&) {  // the same content may have another name
+  } catch (const NotFound&) {  // the same content may be stored under another name
   }
   if (auto same = digest ? store::find_content(store, *digest) : std::nullopt) {
     use = store.use_run(same->run);

@@ -1,4 +1,4 @@
-// The checkpoint that a program means when it loads one, or loaded when it was recorded.
+// Which checkpoint a program means when it loads one, or loaded in the recording.
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
@@ -15,28 +15,30 @@ namespace flor::detail {
 class Runtime;
 struct RecordedLoad;
 
-/// A checkpoint that is loaded. Its content is not collected while this lives, unless the store is
-/// open for reading only.
+/// A checkpoint to be loaded. While this exists, `flor gc` does not remove its content, unless the
+/// store is open for reading only.
 struct ChosenInput {
   store::NamedCheckpoint named;
   std::optional<store::RunUse> use;
 };
 
-/// The text by which a record knows a load: that of the program, but for a checkpoint of the run of
-/// the session its key alone, since `flor::best_checkpoint` finds another one in a replay.
+/// The text by which the record identifies a load: the program's text. For a checkpoint of the
+/// session's own run it is the key alone, since `flor::best_checkpoint` finds another checkpoint in
+/// a replay.
 std::string recorded_text(std::string_view text, const Runtime* session);
-/// The text that a run logs of it, see kLoadedName.
+/// The text that a run logs about a load, see kLoadedName.
 std::string record_of(std::string_view text, const store::NamedCheckpoint& named);
-/// The same of a program to which the error was thrown instead.
+/// The text that a run logs about a load that threw `error`.
 std::string record_of(std::string_view text, const Error& error);
-/// Throws the class of errors that stands for the status.
+/// Throws an error of the class that belongs to `status`.
 [[noreturn]] void throw_as(ExitStatus status, const std::string& message);
 
-/// Finds the checkpoint that the text names now; not one that was deleted. `session` may be null.
-/// Throws NotFound where there is none.
+/// Finds the checkpoint that the text names at this time; a deleted one does not count. `session`
+/// may be null. Throws NotFound if there is none.
 ChosenInput choose_input(store::Store& store, Runtime* session, std::string_view text);
-/// Finds the one that the record of the session's run has, deleted or not, as long as its content
-/// is there. Throws what the record says was thrown, and NotFound where it is gone.
+/// Finds the checkpoint that was loaded according to the record of the session's run, even if it
+/// was deleted, as long as its content exists. Throws the recorded error if the load threw, and
+/// NotFound if the content is gone.
 ChosenInput choose_recorded(store::Store& store, Runtime& session, std::string_view text,
                             const RecordedLoad& load);
 

@@ -22,7 +22,7 @@
 namespace flor::detail {
 namespace {
 
-/// The objects that a checkpoint has, by their names; generators and attached locals left out.
+/// The names of the objects that a checkpoint has, without generators and attached locals.
 std::set<std::string> objects_of(const store::CheckpointReader& reader) {
   std::set<std::string> names;
   for (const store::Item& item : reader.items()) {
@@ -54,7 +54,7 @@ void fill(const store::CheckpointReader& reader, const Registry& objects,
   source.finish();
 }
 
-/// All of the objects, or none of them where one does not fit.
+/// Loads all of the objects, or none of them if one does not fit.
 void load_into(const store::CheckpointReader& reader, const Registry& objects) {
   const std::vector<std::string> names = objects.names();
   check_names(reader, names);
@@ -69,7 +69,7 @@ void load_into(const store::CheckpointReader& reader, const Registry& objects) {
   }
 }
 
-/// Says of which checkpoint an error is; the status stays.
+/// Adds the name of the checkpoint to the message of an error; the status stays the same.
 template <typename Body>
 void name_checkpoint(const std::string& reference, Body&& body) {
   try {
@@ -80,7 +80,7 @@ void name_checkpoint(const std::string& reference, Body&& body) {
   }
 }
 
-/// A program that asks for more than the record has is told so, once.
+/// Tells the user, once, that the program loads something that is not in the record.
 void say_new(const Runtime& session, std::string_view text, const std::string& reference) {
   static bool said = false;
   if (std::exchange(said, true)) return;
@@ -90,8 +90,8 @@ void say_new(const Runtime& session, std::string_view text, const std::string& r
                   text, session.run().key.substr(0, 8), reference));
 }
 
-/// Finds the checkpoint, uses it and logs it. A refusal is logged, too, so that a replay goes the
-/// way that the program went then.
+/// Finds the checkpoint, uses it and logs it. An error is logged, too, so that a replay takes the
+/// same way as the program did.
 template <typename Use>
 store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::string_view text,
                                    Use&& use) {
@@ -112,7 +112,7 @@ store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::s
   }
 }
 
-/// Null where there is none.
+/// The session; null if there is none. Throws UsageError on a thread that is not the session's.
 Runtime* own_session() {
   Runtime* session = runtime();
   if (session && !session->own_thread()) {
@@ -122,7 +122,7 @@ Runtime* own_session() {
   return session;
 }
 
-/// Calls with the store of the session, or of the user.
+/// Calls `body` with the store of the session, or without a session with the user's.
 template <typename Body>
 auto with_store(Body&& body) {
   return run_inside([&] {

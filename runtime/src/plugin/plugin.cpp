@@ -15,7 +15,8 @@
 namespace flor::detail {
 namespace {
 
-/// Restores generators and threads, whatever the plug-in did with them.
+/// Restores random generators and the number of threads after a call, whatever the plug-in did with
+/// them.
 class AmbientGuard final : private StateSink, private StateSource {
  public:
   AmbientGuard() {
@@ -23,7 +24,7 @@ class AmbientGuard final : private StateSink, private StateSource {
     save();
     before_ = std::exchange(contents_, {});
   }
-  /// Not a destructor, since it may throw.
+  /// Called explicitly, since it may throw, which a destructor may not.
   void put_back() {
     if (threads_ && adapter().threads() != *threads_) adapter().set_threads(*threads_);
     save();
@@ -71,7 +72,7 @@ class AmbientGuard final : private StateSink, private StateSource {
   std::map<std::string, store::Item> items_;
 };
 
-/// One call of the plug-in, from the side of the program.
+/// One call of the plug-in, as the program sees it.
 struct Call {
   const ProbedRun& run;
   ProbedState& state;
@@ -81,7 +82,7 @@ struct Call {
 
 Call& call_of(void* self) { return *static_cast<Call*>(self); }
 
-/// No exception of the program's passes through the plug-in.
+/// Calls `body`, and keeps its exception: no exception of the program may pass through the plug-in.
 template <typename Body>
 bool guarded(void* self, Body&& body) {
   try {
@@ -183,7 +184,7 @@ std::string where(const ProbePlace& place) {
   }
 }
 
-/// The messages of libtorch continue with a backtrace.
+/// The first line: messages of libtorch continue with a backtrace.
 std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

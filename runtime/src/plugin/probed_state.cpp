@@ -10,7 +10,7 @@
 namespace flor::detail {
 namespace {
 
-/// Flor's own: generators, threads, the list of names.
+/// Whether Flor added the item itself: generators, number of threads, list of names.
 bool is_own(std::string_view name) { return name.starts_with('@'); }
 
 void check_room(const std::string& name, std::uint64_t bytes, const WantedItem& wanted) {
@@ -45,7 +45,7 @@ class Lister final : public StateSink {
   std::vector<store::Item> items_;
 };
 
-/// Copies the wanted items as they pass.
+/// Copies the wanted items while all items pass through it.
 class Picker final : public StateSink {
  public:
   explicit Picker(std::span<const WantedItem> wanted) {

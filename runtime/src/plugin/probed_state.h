@@ -1,5 +1,5 @@
-// The recorded state as a plug-in sees it: item by item, from the objects of the program or right
-// from a checkpoint.
+// The recorded state as a plug-in sees it: items that are read from the objects of the program, or
+// directly from a checkpoint.
 #pragma once
 
 #include "state/registry.h"
@@ -20,19 +20,20 @@ struct WantedItem {
   std::span<std::byte> into;
 };
 
-/// Without the items that Flor adds by itself. Belongs to the session's thread.
+/// State that a plug-in can read. The items do not include those that Flor adds itself. To be used
+/// by the session's thread.
 class ProbedState {
  public:
   virtual ~ProbedState() = default;
   virtual const std::vector<store::Item>& items() = 0;
-  /// Throws Error where there is no such item, or of another size.
+  /// Throws Error if an item does not exist or has another size.
   virtual void read(std::span<const WantedItem> wanted) = 0;
 };
 
-/// The present state of the program, and the attached locals of a loop.
+/// The present state of the program's objects, and of the attached locals of a loop.
 class LiveState final : public ProbedState {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive this object.
   LiveState(const Registry& registry, const std::vector<Slot>& attached)
       : registry_(registry), attached_(attached) {}
   const std::vector<store::Item>& items() override;
@@ -44,7 +45,7 @@ class LiveState final : public ProbedState {
   std::optional<std::vector<store::Item>> items_;
 };
 
-/// The stored state. The program's objects are not touched.
+/// The state in a checkpoint. The program's objects are not touched.
 class StoredState final : public ProbedState {
  public:
   StoredState(const store::Store& store, std::int64_t checkpoint);

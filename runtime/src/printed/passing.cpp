@@ -17,8 +17,8 @@
 namespace flor::detail {
 namespace {
 
-// The process is forked from a program that may have any number of threads, and goes on without
-// being another program: nothing here may wait for a mutex or take memory.
+// The passing process is forked from a program with any number of threads, and executes no other
+// program. So nothing here may wait for a mutex or allocate memory.
 
 std::int64_t now() {
   timespec time{};
@@ -26,11 +26,11 @@ std::int64_t now() {
   return std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
 }
 
-/// Reads the lines of /proc/self/maps that say which memory is the program's own.
+/// Reads the lines of /proc/self/maps that describe the program's own memory.
 class OwnMemory {
  public:
-  /// Gives up the large parts: the program may free them, and no page of them is copied because
-  /// this process has it, too.
+  /// Gives up this process's share of the large parts. Otherwise memory that the program frees
+  /// would stay in use here, and each page that the program writes would be copied first.
   void drop() {
     const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY));
     if (file < 0) return;
@@ -42,7 +42,7 @@ class OwnMemory {
   }
 
  private:
-  /// "7f2c40000000-7f2c48000000 rw-p 00000000 00:00 0"
+  /// Takes the next character of a line such as "7f2c40000000-7f2c48000000 rw-p 00000000 00:00 0".
   void take(char letter) {
     if (letter == '\n') {
       consider();
@@ -62,7 +62,7 @@ class OwnMemory {
       constexpr char kPrivate[] = {'r', 'w', '-', 'p'};
       fits_ = fits_ && letter_ < 4 && letter == kPrivate[letter_++];
     } else if (column_ == 4) {
-      fits_ = fits_ && letter == '0';  // of no file
+      fits_ = fits_ && letter == '0';  // memory of no file
     }
   }
   void consider() const {
@@ -110,7 +110,7 @@ class Passer {
     descriptor = -1;
   }
 
-  /// False at the end of what is there.
+  /// Reads once. Returns false when nothing more is available.
   static bool read_once(PassedStream& stream) {
     PrintedTape& tape = *stream.tape;
     const auto room = tape.room();
@@ -128,13 +128,13 @@ class Passer {
       tape.passed += static_cast<std::uint64_t>(count);
       return true;
     }
-    // The program is told so by its next write, as it would be without Flor.
+    // The program's next write fails, as it would without Flor.
     tape.failed = 1;
     close(stream.pipe);
     return false;
   }
 
-  /// The program has ended, but its children may go on printing.
+  /// Called when the program has ended. Its children may go on printing.
   void note_death() {
     close(passing_.program);
     for (PassedStream& stream : passing_.streams) {
@@ -185,7 +185,8 @@ void close_all_but(const Passing& passing) {
 }
 
 [[noreturn]] void be_passer(const Passing& passing) {
-  // Signals to the program's group, as those of the terminal, are not for this process.
+  // A session of its own, so that signals to the program's group, such as those of the terminal, do
+  // not come here.
   ::setsid();
   for (int signal = 1; signal < 32; ++signal) ::signal(signal, SIG_IGN);
   for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) ::signal(fault, SIG_DFL);
@@ -224,7 +225,8 @@ bool pass_on(int destination, const std::byte* bytes, std::size_t count) {
 }
 
 bool start_passing(const Passing& passing) {
-  // Handlers of the program for forks are for its own; what they lock is not used here.
+  // _Fork does not call the program's fork handlers, which are for its own forks. Nothing here uses
+  // what they lock.
   const pid_t between = ::_Fork();
   if (between < 0) return false;
   if (between == 0) {

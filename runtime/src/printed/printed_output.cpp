@@ -123,9 +123,10 @@ void PrintedOutput::open_stream(int descriptor, store::Printed::Stream stream,
   used_ += (PrintedTape::size_of(shape) + 4095) / 4096 * 4096;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) cannot("pipe");
-  constexpr int kPipeBytes = 256 << 10;  // a burst does not wait for the other process
+  // A large pipe, so that a burst of output does not wait for the passing process.
+  constexpr int kPipeBytes = 256 << 10;
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
-  constexpr int kHigh = 10;  // numbers that programs may expect to be free
+  constexpr int kHigh = 10;  // lower numbers may be expected to be free by programs
   made.read = ::fcntl(ends[0], F_DUPFD_CLOEXEC, kHigh);
   made.write = ::fcntl(ends[1], F_DUPFD_CLOEXEC, kHigh);
   made.destination = ::fcntl(descriptor, F_DUPFD_CLOEXEC, kHigh);
@@ -141,7 +142,7 @@ void PrintedOutput::replace(int descriptor, const Stream& stream) {
   if (!terminal) return;
   struct stat pipe {};
   if (::fstat(stream.write, &pipe) == 0) count_as_terminal(pipe);
-  // Lines appear one by one, as on the terminal itself.
+  // Lines appear one by one, as they do on a terminal.
   if (descriptor == STDOUT_FILENO && !decided) ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
 }
 
@@ -151,7 +152,7 @@ bool PrintedOutput::has_ended() const noexcept {
 }
 
 std::uint64_t PrintedOutput::position_of(const Stream& stream) const noexcept {
-  // Between two looks at the tape that find the same, nothing left the pipe.
+  // If two looks at the tape find the same position, nothing has left the pipe in between.
   constexpr int kTries = 100'000;
   for (int i = 0;; ++i) {
     const std::uint64_t position = stream.tape->position;
@@ -174,7 +175,7 @@ void PrintedOutput::move_to(std::int64_t epoch, std::string_view path, bool kept
     if (stream.read < 0) continue;
     stream.tape->mark(position_of(stream), epoch, path, kept);
     if (stream.tape->marks() - stream.marks < PrintedTape::kMarksMax) continue;
-    // Marks of bytes that are still in the pipe are needed until these are on the tape.
+    // Marks of bytes that are still in the pipe are needed until the bytes are on the tape.
     const std::uint64_t end = position_of(stream);
     for (int tries = 1; stream.tape->position < end && stream.tape->failed == 0; ++tries) {
       if (tries % 1000 == 0 && has_ended()) break;
@@ -182,7 +183,7 @@ void PrintedOutput::move_to(std::int64_t epoch, std::string_view path, bool kept
     }
     try {
       collect(true);
-    } catch (const std::exception&) {  // no memory for the pieces: later
+    } catch (const std::exception&) {  // no memory for the pieces: they are collected later
     }
   }
 }
@@ -191,7 +192,7 @@ void PrintedOutput::collect(bool all) {
   std::vector<store::Printed> pieces;
   for (std::size_t i = 0; i < count_; ++i) {
     Stream& stream = streams_[i];
-    const bool at_end = all && stream.read < 0;  // the end of the tape changes no more
+    const bool at_end = all && stream.read < 0;  // the end of the tape does not change any more
     std::uint64_t to = stream.tape->position;
     if (!at_end) to = std::min(to, stream.tape->head());
     if (to > stream.taken) {
@@ -206,7 +207,7 @@ void PrintedOutput::collect(bool all) {
 }
 
 std::vector<store::Printed> PrintedOutput::take(bool all) {
-  constexpr std::int64_t kPause = 2'000'000;  // a piece costs some bytes of its own
+  constexpr std::int64_t kPause = 2'000'000;  // in us: a piece has a cost of its own
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
   if (all || now - last_take_us_ >= kPause || now < last_take_us_) {
@@ -251,7 +252,7 @@ void PrintedOutput::restore() noexcept {
     const Stream& stream = streams_[i];
     if (stream.write < 0) continue;
     for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-      // The program may have put another file there.
+      // If the program has put another file on this descriptor, the descriptor is left alone.
       if (is_same_place(descriptor, stream.write)) ::dup2(stream.destination, descriptor);
     }
   }

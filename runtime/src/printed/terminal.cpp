@@ -1,4 +1,4 @@
-// `isatty`, defined here with its own name: see session/written_files.cpp.
+// Defines `isatty` in place of the C library's; see session/written_files.cpp for how.
 #include "printed/terminal.h"
 
 #include <termios.h>

@@ -7,11 +7,11 @@
 namespace flor::detail {
 namespace {
 
-/// The first was certainly taken before the second.
+/// Whether the first checkpoint was certainly taken before the second.
 bool precedes(const store::CheckpointKey& a, const store::CheckpointKey& b) {
   if (a.main_loop != b.main_loop) return a.main_loop < b.main_loop;
   if (a.iteration != b.iteration) return a.iteration < b.iteration;
-  // The boundary before an iteration; the order of the rest of it is not known.
+  // Within an iteration, only the boundary before it is known to come first.
   return a.kind == store::CheckpointKind::boundary && b.kind != a.kind;
 }
 
@@ -40,11 +40,12 @@ void FirstRank::await(const store::CheckpointKey& key, const std::function<bool(
   auto pause = milliseconds(1);
   while (!has_stored(key)) {
     if (!store_.is_being_recorded(run_) || has_passed(key)) {
-      // It may have stored it, and ended, since we looked.
+      // Rank 0 may have stored the checkpoint and ended since the last look.
       if (!has_stored(key)) ++in_vain_;
       return;
     }
-    // Rank 0 goes at the pace of this one: where the training waits here, it would wait there.
+    // Rank 0 goes at the pace of this rank: while the training waits here, rank 0 waits for it,
+    // too.
     const auto waited = steady_clock::now() - began;
     if (waited >= rank_patience.urgent && is_urgent()) return;
     if (waited >= rank_patience.longest) {

@@ -1,6 +1,6 @@
-// Lets rank 0 store first the content that all ranks share. The store keeps every content once, but
-// two processes that write the same one at the same moment would both store it: so the others look
-// a little later.
+// Lets rank 0 be the first to store content that all ranks have. The store keeps equal content
+// once, but two processes that write it at the same moment would both store it. So the other ranks
+// wait for rank 0 before they look.
 #pragma once
 
 #include "checkpoint/peer_checkpoints.h"
@@ -16,25 +16,26 @@
 
 namespace flor::detail {
 
-/// How long a rank waits for rank 0; `urgent`: where the training waits for the rank. Replaced by
-/// tests of whole programs.
+/// How long a rank waits for rank 0. `urgent` applies while the training waits for the rank itself.
+/// Tests that run whole programs replace it.
 struct RankPatience {
   std::chrono::milliseconds longest{10'000}, urgent{1'000};
 };
 inline RankPatience rank_patience;
 
-/// Belongs to the background thread of a rank other than 0, never to the training.
+/// Follows what rank 0 has stored. To be used by the background thread of a rank other than 0,
+/// never by the training thread.
 class FirstRank {
  public:
-  /// `run`: the key of rank 0's.
+  /// `run` is the key of rank 0's run.
   FirstRank(const store::Store& store, std::string run)
       : store_(store), run_(run), stored_(store, std::move(run)) {}
 
-  /// Returns when rank 0 has stored this checkpoint, or will not: it is gone, or has stored a later
-  /// one. Else after ten seconds, or after one if it `is_urgent`. Where rank 0 was waited for in
-  /// vain several times, it is not waited for again.
+  /// Returns when rank 0 has stored this checkpoint, or will not store it any more since it has
+  /// ended or has stored a later one. Gives up after ten seconds, or after one second if
+  /// `is_urgent()`. After several such failures it does not wait at all.
   void await(const store::CheckpointKey& key, const std::function<bool()>& is_urgent);
-  /// The chunks of this checkpoint, where rank 0 has stored it.
+  /// The chunks of this checkpoint, if rank 0 has stored it.
   std::span<const store::Digest> chunks_of(const store::CheckpointKey& key) const;
 
  private:

@@ -17,13 +17,14 @@
 namespace flor::detail {
 namespace {
 
-/// A board of its own for every attempt: those of an earlier one may still have theirs mapped.
+/// Opens the file. Every attempt makes a new one, since ranks of an earlier attempt may still have
+/// theirs mapped.
 int open_board(const std::filesystem::path& path, bool create, std::size_t bytes) {
   if (create) ::unlink(path.c_str());
   const int flags = O_RDWR | (create ? O_CREAT | O_EXCL : 0);
   const int descriptor = store::open_in_home(path, flags);
   if (descriptor < 0 || !create) return descriptor;
-  // Allocated as a whole: storing into a hole would kill every rank if the disk is full.
+  // All of its space is allocated: a write into a hole would kill every rank if the disk is full.
   int error = 0;
   do error = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   while (error == EINTR);

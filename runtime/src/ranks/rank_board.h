@@ -1,6 +1,6 @@
-// Messages between the ranks of a group while they record, without waiting: a piece of memory that
-// those on one machine share. No exact result depends on it; it makes the ranks store the same
-// epochs and stop at the same step, so that a group that is resumed loses little.
+// Messages between the ranks of a group while they record: memory that the ranks on one machine
+// share, so that none has to wait. No exact result depends on it. It makes the ranks store the same
+// epochs and stop at the same step, so that resuming the group loses little.
 #pragma once
 
 #include <array>
@@ -10,38 +10,42 @@
 
 namespace flor::detail {
 
-/// Lives as long as a process has it mapped; the file is only the way to it. Every function may be
-/// called by all ranks at once.
+/// The memory that the ranks share. The memory exists as long as a process has it mapped; the file
+/// is only used to find it. All ranks may call any function at the same time.
 class RankBoard {
  public:
   enum class Mode {
-    create,  ///< of rank 0: a new board in place of any other; removed with the object
+    /// For rank 0: makes a new board, which replaces an existing one and is removed with this
+    /// object.
+    create,
     join,
   };
-  /// Throws Error where it cannot be mapped.
+  /// Throws Error if the memory cannot be mapped.
   RankBoard(std::filesystem::path path, Mode mode);
   ~RankBoard();
   RankBoard(const RankBoard&) = delete;
   RankBoard& operator=(const RankBoard&) = delete;
 
-  /// Called by rank 0 when it is done: no rank joins any more. Those that did keep the memory.
+  /// Called by rank 0 at its end: no further rank can join. Ranks that joined keep the memory.
   void close() noexcept;
 
-  /// Whether this iteration is stored: the answer of the first rank that asks holds for all. A rank
-  /// that comes so late that the answer was overwritten gets no.
+  /// Whether this iteration is stored: `own` of the first rank that asks decides for all. A rank
+  /// that asks so late that the answer has been overwritten gets false.
   bool agree(std::int64_t main_loop, std::int64_t iteration, bool own);
 
-  /// The same for an iteration that is not stored by itself: whether its boundary is stored because
-  /// the last state that was kept is too old. The clocks of ranks do not say so at the same moment.
+  /// Whether the boundary of an iteration that the schedule does not store is stored anyway,
+  /// because the last stored state is too old. Decided like `agree`, since the clocks of the ranks
+  /// do not agree.
   bool force(std::int64_t main_loop, std::int64_t iteration, bool own);
 
-  /// This rank has spent on recording what it may. While one has, the first rank to call `agree`
-  /// gets no.
+  /// Tells whether this rank has spent its budget for recording. While any rank has, the first rank
+  /// that calls `agree` gets false.
   void set_spent(std::int64_t rank, bool spent);
 
-  /// Counted in steps and epochs that this process has done since it began, which are the same in
-  /// all ranks. True: it is to stop here. `asked`: it was asked to. All stop together a little
-  /// later than the first that is asked: ranks that meet in every step are at most one apart.
+  /// Whether this process is to stop at `position`, the number of steps and epochs it has done,
+  /// which all ranks count alike. `asked`: this process was asked to stop. All ranks stop together,
+  /// a little later than the first one that was asked; ranks that meet in every step are at most
+  /// one step apart.
   bool stops(std::uint64_t position, bool asked);
 
  private:

@@ -22,7 +22,7 @@ using std::chrono::steady_clock;
 
 double timeout_seconds() { return std::stod(store::Settings::read().get("rank_timeout").value); }
 
-/// Calls `look` until it returns something or the time is over.
+/// Calls `look` until it returns something, or `longest` seconds have passed.
 template <typename Look>
 auto poll(double longest, const Look& look) -> decltype(look()) {
   const auto began = steady_clock::now();
@@ -33,9 +33,9 @@ auto poll(double longest, const Look& look) -> decltype(look()) {
   }
 }
 
-/// Whether rank 0 is there, or was: a program without collectives may be over before others begin.
-/// An earlier start on the same port began long before this process. How late a rank may join one
-/// that is running is not limited.
+/// Whether rank 0's run belongs to this start. Rank 0 must be running, or have run: a program
+/// without collectives may be over before other ranks begin. An earlier start on the same port
+/// began long before this process. How late a rank may join a running rank 0 is not limited.
 bool is_of_this_start(store::Store& store, const store::Run& first, const store::RankLaunch& launch,
                       std::int64_t own_start_us) {
   if (first.state == store::RunState::running) return store::is_present(store, launch);
@@ -83,7 +83,7 @@ store::Run after_its_end(const store::Catalog& catalog, const store::Run& run) {
     now = catalog.run(run.id).value_or(run);
     return now.state != store::RunState::running;
   });
-  catalog.follow();  // its last words; without them it counts as interrupted
+  catalog.follow();  // reads its last events; without an end it counts as interrupted
   return catalog.run(run.id).value_or(now);
 }
 

@@ -27,7 +27,7 @@ struct Names {
   const char* world;
 };
 
-/// The variables that count here; nothing for a process that is alone.
+/// The names of the variables that hold rank and size; nothing for a process that is alone.
 std::optional<Names> names_here() {
   if (!variable("RANK").empty() && !variable("WORLD_SIZE").empty()) {
     return Names{"RANK", "WORLD_SIZE"};

@@ -11,7 +11,8 @@
 namespace flor::detail {
 namespace {
 
-/// The checkpoint holds the locals that are attached to a nested loop, as they are when it begins.
+/// Whether the checkpoint has the locals that are attached to a nested loop, as they are when it
+/// begins.
 bool is_entry(const store::CheckpointKey& key) {
   return key.kind == store::CheckpointKind::loop_end && key.loop.ends_with(entry_name(""));
 }
@@ -65,7 +66,7 @@ std::string CheckpointStore::write_content(const LoggedContent& logged) {
   return writer_->write_object(logged.item, logged.content);
 }
 
-/// False: it is lost, and its epoch a gap.
+/// Waits until the content is on the host. False: it is lost, and its epoch becomes a gap.
 bool CheckpointStore::arrives(TakenCheckpoint& taken) noexcept {
   try {
     taken.snapshot.arrive();
@@ -115,11 +116,12 @@ store::CheckpointWriter& CheckpointStore::writer_of(const store::CheckpointKey& 
   return *step_writer_;
 }
 
-/// After it is written nothing may throw: it would be kept, and stored and counted again.
+/// When the checkpoint is written nothing may throw: it would be kept, and stored and counted a
+/// second time.
 void CheckpointStore::store_checkpoint(TakenCheckpoint& taken) {
   using enum store::CheckpointKind;
   const auto& key = taken.key;
-  // A step is of use only with the nested loops that ended before it.
+  // A checkpoint inside an iteration is only useful with the ends of the nested loops before it.
   parts_.rows.write_before_checkpoint(key.kind == step);
   store::CheckpointWriter& writer = writer_of(key);
   parts_.group.let_first_rank_store(key, writer);
@@ -141,7 +143,7 @@ void CheckpointStore::store_entry(TakenCheckpoint& entry) {
   tell(entry.key, entry_writer_->write(entry.key, entry.snapshot.snapshot));
 }
 
-/// Entries go first, so that no boundary is stored without them.
+/// Stores what waits. Entries go first, so that no boundary is stored without them.
 void CheckpointStore::store_held() {
   while (!held_entries_.empty()) {
     store_entry(held_entries_.front());
@@ -152,7 +154,8 @@ void CheckpointStore::store_held() {
   held_.reset();
 }
 
-/// Keeps the latest boundary for a better time; any other one is a gap.
+/// Keeps the checkpoint until the store works, if it is the latest boundary; otherwise it becomes a
+/// gap.
 void CheckpointStore::pass_over(TakenCheckpoint taken) noexcept {
   const bool boundary = taken.key.kind == store::CheckpointKind::boundary;
   const bool later = boundary && (!held_ || held_->epoch <= taken.epoch);
@@ -161,7 +164,8 @@ void CheckpointStore::pass_over(TakenCheckpoint taken) noexcept {
   held_ = std::move(taken);
 }
 
-/// Drops it with the locals attached after it: those are of use only to a replay that begins there.
+/// Drops the waiting boundary, and the locals attached after it, which only a replay from that
+/// boundary needs.
 void CheckpointStore::drop_held_boundary() noexcept {
   if (!held_) return;
   parts_.rows.miss(held_->epoch);
@@ -175,8 +179,8 @@ bool CheckpointStore::is_after_held(const store::CheckpointKey& entry) const {
          held_->key.iteration == entry.iteration;
 }
 
-/// Keeps the locals attached to a nested loop until they are stored, before the boundary if that
-/// waits. After a boundary that was dropped meanwhile they are not needed.
+/// Keeps the locals attached to a nested loop until they are stored. They are stored before the
+/// boundary if that waits. After a boundary that was dropped they are not needed.
 void CheckpointStore::hold_entry(TakenCheckpoint entry) noexcept {
   const std::int64_t epoch = entry.epoch;
   if (held_ && !is_after_held(entry.key)) return;
@@ -187,8 +191,8 @@ void CheckpointStore::hold_entry(TakenCheckpoint entry) noexcept {
   }
 }
 
-/// A resumed run continues at the last step, or at a later boundary, and checks itself from the one
-/// before.
+/// Adds a checkpoint inside an iteration. Two are kept: a resumed run continues at the last one, or
+/// at a later boundary, and checks itself from the one before.
 void CheckpointStore::add_step(const store::CheckpointKey& written) noexcept {
   std::erase(steps_, written);
   steps_.push_back(written);

@@ -1,5 +1,6 @@
-// Checkpoints from the snapshot to the packs, on the background thread: each with all that was
-// logged before it; where the store fails, the latest boundary waits and the others are gaps.
+// Writes checkpoints from snapshots to packs, on the background thread. All values logged before a
+// checkpoint are written before it. If the store fails, the latest boundary waits, and others
+// become gaps.
 #pragma once
 
 #include "record/group_member.h"
@@ -19,22 +20,23 @@
 
 namespace flor::detail {
 
-/// A checkpoint on its way to the packs.
+/// A checkpoint that was taken, but is not written to a pack yet.
 struct TakenCheckpoint {
   store::CheckpointKey key;
-  std::int64_t epoch = 0;    ///< that is not whole without it
-  bool last_chance = false;  ///< it is tried although the store did not work a moment ago
+  std::int64_t epoch = 0;    ///< epoch that is incomplete without this checkpoint
+  /// To be tried even if the store failed a moment ago.
+  bool last_chance = false;
   TakenSnapshot snapshot = {};
 };
 
-/// Checkpoints that were taken and are not written yet. Any thread.
+/// How many checkpoints were taken and are not written yet. Any thread may read it.
 struct Unwritten {
-  std::atomic<int> all{0};  ///< but for those of attached locals
+  std::atomic<int> all{0};  ///< except those of attached locals
   std::atomic<int> steps{0};
 };
 
-/// Marks that a snapshot is between the training and its pack. Wherever it is lost, its epoch is a
-/// gap. Any thread.
+/// Counts a snapshot as unwritten until it is in a pack. If the snapshot is lost on the way, its
+/// epoch becomes a gap. May be used in any thread.
 class OnItsWay {
  public:
   OnItsWay(Unwritten& unwritten, RowWriter& rows, const TakenCheckpoint& taken);
@@ -51,8 +53,8 @@ class OnItsWay {
   bool arrived_ = false;
 };
 
-/// Belongs to the background thread, but where it says otherwise. Nothing but `open` and
-/// `write_content` throws.
+/// Writes the checkpoints of one run. To be used by the background thread, unless noted otherwise.
+/// Only `open` and `write_content` throw.
 class CheckpointStore {
  public:
   struct Parts {
@@ -62,31 +64,34 @@ class CheckpointStore {
     RowWriter& rows;
     GroupMember& group;
     SavedCheckpoints& saved;
-    std::function<void()> flush_progress;  ///< with all that belongs to a boundary
+    std::function<void()> flush_progress;  ///< writes all progress that belongs to a boundary
   };
   explicit CheckpointStore(Parts parts) : parts_(std::move(parts)) {}
 
-  /// The checkpoints inside iterations that a resumed run has. Before there is a background thread.
+  /// Tells which checkpoints inside iterations a resumed run has. To be called before the
+  /// background thread exists.
   void know_steps(std::vector<store::CheckpointKey> steps) { steps_ = std::move(steps); }
-  /// The run has begun. Before there is a background thread; throws what the store throws.
+  /// Called when the run has begun, before the background thread exists. Throws what the store
+  /// throws.
   void open();
   void write(TakenCheckpoint taken) noexcept;
-  /// A checkpoint of the locals attached to a nested loop, before it begins.
+  /// Writes a checkpoint of the locals attached to a nested loop, as they are before the loop
+  /// begins.
   void write_entry(TakenCheckpoint entry) noexcept;
-  /// Stores what waits, if that is worthwhile now.
+  /// Stores waiting checkpoints, if an attempt is worthwhile.
   void retry() noexcept;
-  /// Drops the checkpoints inside iterations, but for the last ones.
+  /// Deletes the checkpoints inside iterations, except the last `kept` ones.
   void drop_steps(std::size_t kept = 2) noexcept;
   const std::vector<store::CheckpointKey>& steps() const { return steps_; }
-  /// Stores the content of a logged value; returns its reference. Throws what the store throws.
+  /// Stores the content of a logged value, and returns its reference. Throws what the store throws.
   std::string write_content(const LoggedContent& logged);
   /// Deletes the checkpoints that the program's strategy does not keep.
   void delete_others(bool at_end = false);
-  /// Counts checkpoints that still wait as gaps.
+  /// Makes the checkpoints that still wait gaps.
   void give_up() noexcept;
   void close() noexcept;
 
-  /// Any thread.
+  /// May be called from any thread.
   void set_effort(store::Effort effort) { writer_->set_effort(effort); }
 
  private:
@@ -103,13 +108,15 @@ class CheckpointStore {
 
   Parts parts_;
   std::unique_ptr<store::CheckpointWriter> writer_;
-  /// For entries, so that the checkpoints remain differences to each other.
+  /// For entries (locals before a nested loop), so that `writer_` encodes checkpoints as
+  /// differences to each other and not to entries.
   std::unique_ptr<store::CheckpointWriter> entry_writer_;
-  /// For checkpoints inside iterations, which do not last, so that nothing is a difference to them.
+  /// For checkpoints inside iterations. They are deleted soon, so no other checkpoint may be stored
+  /// as a difference to one.
   std::unique_ptr<store::CheckpointWriter> step_writer_;
-  std::vector<store::CheckpointKey> steps_;    // stored ones, the last one last
+  std::vector<store::CheckpointKey> steps_;    // stored ones, in order
   std::optional<TakenCheckpoint> held_;        // a boundary that could not be stored yet
-  std::vector<TakenCheckpoint> held_entries_;  // of that boundary or of one that is stored
+  std::vector<TakenCheckpoint> held_entries_;  // of `held_`, or of a boundary that is stored
 };
 
 }  // namespace flor::detail

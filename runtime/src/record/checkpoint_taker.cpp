@@ -12,7 +12,7 @@
 namespace flor::detail {
 namespace {
 
-/// Counts the bytes that a snapshot would hold.
+/// Counts the bytes that a snapshot would have.
 class SizeCounter : public StateSink {
  public:
   void bytes(std::string, std::string_view content) override { total += content.size(); }
@@ -39,20 +39,21 @@ void CheckpointTaker::take_entry(TakenCheckpoint whose,
       parts_.rows.trouble(RowWriter::Part::content,
                           "saving an attached local threw an exception of unknown type");
     }
-  } catch (const std::exception& error) {  // no memory for its mark
+  } catch (const std::exception& error) {  // no memory for the mark
     parts_.rows.trouble(RowWriter::Part::content, error.what());
   }
   spent(seconds_since(began));
 }
 
-/// Nothing where it could not be taken.
+/// Takes a snapshot; nothing if that is impossible.
 std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& whose,
                                                        const Registry& objects,
                                                        const std::vector<Slot>& attached,
                                                        std::optional<store::SnapshotItem> extra) {
   using enum store::CheckpointKind;
   try {
-    // Inside an iteration the next update is near, and no stretch begins that would wait for it.
+    // Inside an iteration, the next update of the state is near, and no stretch begins that would
+    // wait for it.
     const bool inside = whose.key.kind == step || whose.key.kind == saved;
     const bool overlap = overlap_.allowed() && !inside;
     TakenSnapshot taken =
@@ -62,7 +63,7 @@ std::optional<TakenSnapshot> CheckpointTaker::snapshot(const TakenCheckpoint& wh
     return taken;
   } catch (const std::exception& error) {
     parts_.rows.trouble(RowWriter::Part::content, error.what());
-  } catch (...) {  // anything that a program's own `save` throws
+  } catch (...) {  // a program's own `save` may throw anything
     parts_.rows.trouble(RowWriter::Part::content,
                         "saving a registered object threw an exception of unknown type");
   }
@@ -80,7 +81,7 @@ bool CheckpointTaker::take(TakenCheckpoint whose, const Registry& objects,
   std::shared_ptr<OnItsWay> way;
   try {
     way = std::make_shared<OnItsWay>(unwritten_, parts_.rows, whose);
-  } catch (const std::exception& error) {  // no memory for it
+  } catch (const std::exception& error) {  // no memory for the mark
     parts_.rows.trouble(RowWriter::Part::content, error.what());
     parts_.rows.miss(whose.epoch);
     return false;
@@ -164,7 +165,8 @@ void CheckpointTaker::stop_overlapping(std::string_view why) noexcept {
   }
 }
 
-/// The first snapshots fill fresh memory; buffers for the next ones are made ready meanwhile.
+/// The first snapshots fill fresh memory. Meanwhile the background prepares buffers for the next
+/// ones.
 void CheckpointTaker::prepare_buffers(const TakenSnapshot& taken) {
   if (prepared_ >= 2) return;
   ++prepared_;
@@ -183,7 +185,7 @@ void CheckpointTaker::prepare_buffers(const TakenSnapshot& taken) {
       for (const auto& [size, count] : sizes) {
         snapshotter_.buffers().prepare(size.first, 2 * count, size.second);
       }
-    } catch (const std::exception&) {  // it was only to save time
+    } catch (const std::exception&) {  // preparing only saves time
     }
     parts_.ledger.setup_ends(background_cpu());
   });
@@ -194,14 +196,15 @@ std::uint64_t CheckpointTaker::state_bytes() {
   SizeCounter sizes;
   try {
     parts_.registry.save(sizes, {});
-  } catch (...) {  // said when the checkpoint is taken
+  } catch (...) {  // reported when the checkpoint is taken
   }
   spent(seconds_since(began));
   return sizes.total;
 }
 
 void CheckpointTaker::hurry_if_late(bool waits) {
-  // The codec makes no difference where the time goes into making a few bytes durable.
+  // If there are few bytes, the time goes into making them durable, and the codec makes no
+  // difference.
   constexpr std::uint64_t kSmall = std::uint64_t{4} << 20;
   set_haste(escalation_.due(unwritten_.all > 0, waits || last_bytes_ < kSmall));
 }

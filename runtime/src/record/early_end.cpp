@@ -21,7 +21,7 @@ void EarlyEnd::enter_loop() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// A resumed program that is another.
+// A resumed program that is not the recorded one.
 
 void EarlyEnd::refuse(const std::string& message) {
   parts_.storage.rows().write([&](store::Catalog& catalog) {
@@ -37,7 +37,7 @@ void EarlyEnd::refuse(const std::string& message) {
 void EarlyEnd::refuse_inside(const std::string& message, const std::string& remedy) {
   parts_.background->post([this, message, remedy] { end_inside(message, remedy); });
   parts_.background->drain();
-  end_process(ExitStatus::preempted);  // the background thread has ended it already
+  end_process(ExitStatus::preempted);  // the background thread has ended the process already
 }
 
 void EarlyEnd::end_inside(const std::string& message, const std::string& remedy) noexcept {
@@ -85,7 +85,7 @@ void EarlyEnd::heed(int signal) {
 void EarlyEnd::preempt(const std::string& where) {
   parts_.background->post([this, where] { end_preempted(where); });
   parts_.background->drain();
-  end_process(ExitStatus::preempted);  // the background thread has ended it already
+  end_process(ExitStatus::preempted);  // the background thread has ended the process already
 }
 
 std::string EarlyEnd::interrupt(int signal, const std::string& where) {
@@ -96,7 +96,7 @@ std::string EarlyEnd::interrupt(int signal, const std::string& where) {
       fmt::format("{} by {} at {}", signal == SIGINT ? "interrupted" : "preempted", name, where);
   parts_.storage.interrupt(message, RunStorage::Steps::kept);
   const bool inside = may_resume_inside(*parts_.store, run.id);
-  // How far the other ranks are is known only when they have ended, too.
+  // How far the other ranks have come is only known when they have ended, too.
   return fmt::format("{}; --flor {} --flor_resume goes on with run {} at {}{}", message,
                      run.start.experiment, run.key.substr(0, 8),
                      store::print_point(plan_resume(*parts_.store, run.id, inside).point),

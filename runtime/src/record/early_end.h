@@ -1,5 +1,5 @@
-// Recordings that end before the program does: a signal asks for it, or a resumed program turns out
-// not to be the recorded one.
+// Ends a recording before the program's own end: because of a signal, or because a resumed program
+// turns out not to be the recorded one.
 #pragma once
 
 #include "base/background_thread.h"
@@ -15,41 +15,41 @@
 
 namespace flor::detail {
 
-/// Ends the process with the run in the store as an interrupted one. Belongs to the thread of the
-/// training, but where it says otherwise.
+/// Ends the process, and leaves its run in the store as interrupted. To be used by the training
+/// thread, unless noted otherwise.
 class EarlyEnd {
  public:
   struct Parts {
     const std::shared_ptr<store::Store>& store;
     const store::Run& run;
-    const std::unique_ptr<Background>& background;  ///< there once the run has begun
+    const std::unique_ptr<Background>& background;  ///< null until the run has begun
     RunStorage& storage;
     GroupMember& group;
   };
   explicit EarlyEnd(Parts parts) : parts_(parts) {}
 
-  /// A main loop begins: from now on its steps look for signals.
+  /// Called when a main loop begins. From then on its steps look for signals.
   void enter_loop();
-  /// Outside of main loops nothing does, and nothing is lost there.
+  /// Outside of main loops a signal ends the process at once, which loses nothing.
   void leave_loop() { in_loop_ = false; }
-  /// The program has ended: a signal is too late now.
+  /// Called when the program has ended, after which a signal comes too late.
   void close() { in_loop_ = true; }
 
-  /// Ends the process because of a signal to this rank or another. `where`: "epoch 3, step 5 of
-  /// train".
+  /// Ends the process because of a signal to this or another rank. `where` is, for example, "epoch
+  /// 3, step 5 of train".
   [[noreturn]] void preempt(const std::string& where);
   /// See Resumer::Parts.
   [[noreturn]] void refuse(const std::string& message);
   [[noreturn]] void refuse_inside(const std::string& message, const std::string& remedy);
 
-  // On the background thread.
+  // For the background thread.
   enum class Answer { none, end_of_step, end_now };
-  /// Each signal is answered once.
+  /// How to react to a signal. Each signal is answered once.
   Answer answer(int signal);
   /// Announces the end after the present step, or ends the process.
   void heed(int signal);
-  /// Enters the interruption; returns the line about it. `signal`: 0 if it came to another rank.
-  /// Throws where it could not be recorded.
+  /// Records the interruption, and returns the line about it. `signal` is 0 if another rank got it.
+  /// Throws if the interruption cannot be recorded.
   std::string interrupt(int signal, const std::string& where);
 
  private:
@@ -58,7 +58,7 @@ class EarlyEnd {
 
   Parts parts_;
   std::atomic<bool> in_loop_{false};  // a main loop is being executed
-  std::atomic<bool> began_{false};    // there was one
+  std::atomic<bool> began_{false};    // a main loop has begun at some time
   bool announced_ = false, leaving_ = false;
 };
 

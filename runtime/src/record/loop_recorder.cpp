@@ -14,7 +14,7 @@
 namespace flor::detail {
 namespace {
 
-/// Two numbers, as kElapsedItem has them.
+/// The item kElapsedItem, which has two numbers.
 store::SnapshotItem elapsed_item(const Elapsed& elapsed) {
   const std::shared_ptr<std::byte[]> bytes(new std::byte[sizeof elapsed]);
   std::memcpy(bytes.get(), &elapsed, sizeof elapsed);
@@ -31,7 +31,7 @@ store::CheckpointKey boundary_of(const Frame& main, std::int64_t complete) {
 
 const Frame& main_of(const std::vector<Frame*>& frames) { return *frames.front(); }
 
-/// `how`: nothing while the loop is being executed.
+/// `how`: how the loop ended; nothing while it is being executed.
 store::MainLoop main_loop_of(const Frame& main, std::optional<LoopEnd> how = std::nullopt) {
   return {.ordinal = main.ordinal,
           .name = main.component,
@@ -122,7 +122,7 @@ void LoopRecorder::complete_iteration(Frame& main) {
   if (const auto line = news_.completed(epochs_ - 1, main.index, count, iteration.seconds)) {
     say(Level::result, *line);
   }
-  // Epochs may be shorter than the time between two ticks.
+  // Also done here, since epochs may be shorter than the time between two ticks.
   if (rows.health().lasts() && rows.health().may_try(RowWriter::Part::rows)) {
     parts_.background->post([this] { parts_.storage.write_waiting(); });
   }
@@ -135,14 +135,14 @@ void LoopRecorder::end_main(Frame& main, LoopEnd how) {
   last_chance_ = true;
   if (late) take_forced(boundary_of(main, complete));
   last_chance_ = false;
-  // An iteration that is left by break or return has run as far as it ever will. It is recorded as
-  // the last one in the same write: a resumed run must not continue with another.
+  // An iteration that is left by break or return counts as complete. It is recorded as the last one
+  // in the same write, since a resumed run must not continue with another iteration.
   if (how == LoopEnd::broke) complete_iteration(main);
   if (late) {
     schedule_.ended_with_last_iteration();
     put_schedule();
   }
-  taker_.fence();  // the last state is to be kept, and the code after it does not run again
+  taker_.fence();  // the last state must be kept: the code after the loop does not run again
   parts_.storage.rows().progress().put(main_loop_of(main, how));
 }
 
@@ -177,7 +177,7 @@ void LoopRecorder::end_nested(const Frame& nested, LoopEnd how) {
 
 void LoopRecorder::take_due_step(const Frame& nested) {
   steps_.step();
-  // The state inside an iteration is of use only together with that before it.
+  // The state inside an iteration is only useful together with the boundary before the iteration.
   if (steps_.is_due() && taken_boundary_ == main_of(parts_.frames).index &&
       taker_.unwritten().steps == 0) {
     take_step(nested);
@@ -258,7 +258,7 @@ void LoopRecorder::stop() {
 
 void LoopRecorder::take_saved(const store::CheckpointKey& key, const Registry& objects,
                               const std::vector<Slot>& attached) {
-  taker_.fence();  // the state is that of now
+  taker_.fence();  // waits for copies, since the checkpoint has the present state
   const auto batch = schedule_.open_single();
   taker_.take({.key = key, .epoch = epoch_of(key), .last_chance = last_chance_}, objects, attached,
               batch);

@@ -15,7 +15,7 @@ std::uint64_t bytes_of(const store::Value& value) {
          (text ? text->size() : 0);
 }
 
-/// Appends; the first of `added` may supersede the last of `list`.
+/// Appends `added` to `list`. The first element of `added` may replace the last element of `list`.
 template <typename Element, typename Same>
 void append(std::vector<Element>& list, std::vector<Element> added, const Same& same) {
   if (!list.empty() && !added.empty() && same(list.back(), added.front())) list.pop_back();
@@ -116,7 +116,7 @@ bool UpdateOutbox::flush(store::Catalog& catalog) {
   for (; !updates_.empty(); updates_.pop_front()) {
     try {
       updates_.front()(catalog);
-    } catch (const NotFound&) {  // a later try would not find it either
+    } catch (const NotFound&) {  // a later attempt would not find it either
     }
   }
   return true;
@@ -169,7 +169,7 @@ void ProgressOutbox::hand_on(const std::function<void(const store::Progress&)>& 
     write(progress);
   } catch (...) {
     const std::lock_guard lock(mutex_);
-    std::swap(progress, progress_);  // `progress` now has what was added meanwhile
+    std::swap(progress, progress_);  // `progress` then has what was added meanwhile
     append(progress_.loops, std::move(progress.loops), same_loop);
     append(progress_.iterations, std::move(progress.iterations), never_same);
     append(progress_.executions, std::move(progress.executions), never_same);

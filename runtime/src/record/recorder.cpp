@@ -24,7 +24,7 @@
 namespace flor::detail {
 namespace {
 
-/// Where "the name last used here" is looked up.
+/// The repository or directory by which the name of the last recording here is looked up.
 std::filesystem::path place_of_work(const std::optional<git::Repository>& repository) {
   return repository ? repository->work_tree() : std::filesystem::current_path();
 }
@@ -45,14 +45,14 @@ std::string experiment_name(const Flags& flags, const store::Catalog& catalog,
                   place.string()));
 }
 
-/// The run of this process that is to be resumed, if there is one.
+/// The run of this rank that is to be resumed, if there is one.
 std::optional<store::Run> earlier_run_of(const store::Catalog& catalog,
                                          const store::RankLaunch& launch, const Ranks& ranks) {
   if (!launch.point) return std::nullopt;
   return earlier_run(catalog, launch.group, ranks.rank);
 }
 
-/// The facts of this process.
+/// Sets the facts about this process.
 void describe_process(store::NewRun& run, const Flags& flags, const std::filesystem::path& place) {
   run.started_us = now_us();
   run.repository = place.string();
@@ -63,24 +63,24 @@ void describe_process(store::NewRun& run, const Flags& flags, const std::filesys
   run.environment = environment();
   if (const char* sweep = std::getenv(kSweepVariable); sweep && *sweep) {
     run.environment[kSweepFact] = sweep;
-    ::unsetenv(kSweepVariable);  // what the program starts is no part of the sweep
+    ::unsetenv(kSweepVariable);  // programs that this one starts are not part of the sweep
   }
 }
 
-/// Says the sweep that the run belongs to as an argument, too. A killed process may not have come
-/// to that, so that a resumed one says it again.
+/// Records the sweep that the run belongs to as an argument, too. A resumed run does it again,
+/// since a killed process may not have come to it.
 void name_sweep(store::Catalog& catalog, const store::Run& run) {
   const auto sweep = run.start.environment.find(kSweepFact);
   if (sweep == run.start.environment.end()) return;
   catalog.add_argument(run.id, {.name = kSweepFact, .type = "text", .value = sweep->second});
 }
 
-/// Takes the lock of a run that continues, and brings the catalog up to date with it.
+/// Locks a run that continues, and updates the catalog.
 store::RunLock lock_earlier(store::Store& store, const std::string& key, const GroupMember& group) {
   auto lock =
       group.is_first() && group.ranks() ? store::lock_first_rank(store, key) : store.lock_run(key);
   if (!lock) throw Busy(fmt::format("run {} is being recorded", key.substr(0, 8)));
-  // The process before may have written something since the store was opened.
+  // The previous process may have written something since the store was opened.
   if (!store.catalog().follow()) {
     throw Busy(
         fmt::format("run {} cannot be resumed while the catalog of {} cannot be written: "
@@ -90,7 +90,7 @@ store::RunLock lock_earlier(store::Store& store, const std::string& key, const G
   return std::move(*lock);
 }
 
-/// The point at which a run of a group is resumed: all ranks at the same.
+/// The point at which a run of a group is resumed, which is the same for all ranks.
 std::optional<store::ResumePoint> point_of_group(const store::Store& store, const store::Run& run,
                                                  const std::optional<store::RankLaunch>& launch,
                                                  const GroupMember& group) {
@@ -168,10 +168,10 @@ Recorder::Recorder(Flags flags)
   store::Catalog& catalog = store_->catalog();
   std::filesystem::path place = place_of_work(repository);
   const std::string launched = ranks ? launch_text(*ranks, place) : std::string();
-  std::optional<store::RankLaunch> launch;  // of a rank that follows another
+  std::optional<store::RankLaunch> launch;  // of a rank other than the first
   std::optional<store::Run> resumed;
   std::optional<ForkPoint> forked;
-  std::vector<ChangedArgument> changed;  // since the run that is forked
+  std::vector<ChangedArgument> changed;  // compared with the run that is forked
   store::NewRun run;
   if (!group_.is_first()) {
     launch = await_first_rank(*store_, *ranks, launched);
@@ -252,7 +252,7 @@ Recorder::Recorder(Flags flags)
 
 Recorder::~Recorder() {
   loops_.taker().stop_hurrying();
-  background_.reset();  // its jobs use the members below
+  background_.reset();  // first, since its jobs use the other members
 }
 
 std::optional<std::string> Recorder::argument_text(std::string_view name, Fallback fallback) {
@@ -342,7 +342,7 @@ void Recorder::end_nested(Frame& frame, LoopEnd how) {
 
 void Recorder::reach(Frame& frame) {
   resumer_.reach(frame);
-  update_place();  // what is printed from now on was not printed before
+  update_place();  // what is printed from here on was not printed before
 }
 
 void Recorder::preempt(const Frame* nested, const std::string& where) {
@@ -362,7 +362,7 @@ std::string Recorder::save_checkpoint(std::string_view name,
                                       std::vector<Slot> objects) {
   const VisitedPlaces::Visit here = visits_.saves.next(journal_);
   const std::string place = VisitedPlaces::text(here.place, here.ordinal);
-  // On the way to where the run was interrupted it is stored already.
+  // While the program is led to the point of the interruption, the checkpoint is stored already.
   if (here.suppressed || resumer_.checks()) return storage_.saved().recorded_name(place);
   store::SavedCheckpoint saved;
   saved.name = name;
@@ -392,7 +392,7 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   fence();
   background_->post([this] {
     storage_.rows().flush_logged();
-    storage_.flush_progress();  // an epoch counts once it is known to be complete
+    storage_.flush_progress();  // an epoch only counts when it is known to be complete
   });
   background_->drain();
   return storage_.find(best);
@@ -416,7 +416,7 @@ void Recorder::keep(LogBatch batch) {
           if (resumer_.keeps_recorded(value, logged)) logged = nullptr;
           rows.add(std::move(value), logged);
         });
-  } catch (const std::exception& error) {  // no memory for them
+  } catch (const std::exception& error) {  // no memory for the values
     rows.trouble(RowWriter::Part::rows, error.what());
     for (const LogRecord& record : batch.records) rows.miss(record.epoch, true);
   }
@@ -475,7 +475,7 @@ ExitStatus Recorder::finish(bool failed, std::string_view message) noexcept {
 
 void Recorder::abandon(std::string_view why) noexcept {
   if (loops_.main_loops() > 0 || resumed_) {
-    // It is a run, with all that was recorded until the error.
+    // The run has begun, so it stays, with everything that was recorded until the error.
     finish(true, why);
     return;
   }

@@ -1,4 +1,4 @@
-// Recording: snapshots on the training thread, everything else in the background.
+// Recording: takes snapshots on the training thread, and does everything else in the background.
 #pragma once
 
 #include "record/early_end.h"
@@ -20,13 +20,13 @@
 
 namespace flor::detail {
 
-/// Turns the events of a session into calls of its parts. Nothing here throws into the training:
-/// failures are reported, the program continues, and data that could not be written is written
-/// later or becomes a gap of the run.
+/// Passes the events of a session on to the parts of a recording. No function throws into the
+/// training: failures are reported, the program continues, and data that could not be written is
+/// written later or becomes a gap of the run.
 class Recorder : public Runtime {
  public:
-  /// Commits the sources and enters the run into the catalog, or continues the one that is to be
-  /// resumed. Throws where that is not possible.
+  /// Commits the sources and enters a new run into the catalog, or continues the run to be resumed.
+  /// Throws if that is not possible.
   explicit Recorder(Flags flags);
   ~Recorder() override;
 
@@ -64,12 +64,13 @@ class Recorder : public Runtime {
   void tick() override;
 
  private:
-  /// Ends the process because of a signal. `nested`: after a step of this loop.
+  /// Ends the process because of a signal: after a step of the loop `nested`, or elsewhere if it is
+  /// null.
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);
 
   Clock::time_point began_ = Clock::now();
   store::Run run_;
-  std::optional<SourcePacking> packing_;  // of the rank that committed the sources
+  std::optional<SourcePacking> packing_;  // only in the rank that committed the sources
   GroupMember group_;
   RunStorage storage_;
   LoopRecorder loops_;

@@ -13,14 +13,14 @@
 namespace flor::detail {
 namespace {
 
-constexpr int kTriesAtEnd = 8;  // before values that wait are named as lost
+constexpr int kTriesAtEnd = 8;  // then the values that wait are given up and named as lost
 
 }  // namespace
 
 void RowWriter::trouble(Part part, std::string_view why) noexcept {
   try {
     const bool begins = health_.failed(part, why);
-    // The training thread would have to wait for the present call.
+    // With more patience, the training thread would have to wait for this call.
     if (!is_training() && store_) store_->set_patience(lock_patience.in_outage);
     if (!begins) return say(Level::debug, fmt::format("still not stored: {}", why));
     say(Level::error,
@@ -48,7 +48,7 @@ void RowWriter::works(Part part) noexcept {
 void RowWriter::miss(std::int64_t epoch, bool values) noexcept {
   try {
     health_.miss(epoch, values);
-  } catch (const std::exception&) {  // no memory for a gap
+  } catch (const std::exception&) {  // no memory for the gap
   }
 }
 
@@ -56,7 +56,7 @@ void RowWriter::update(UpdateOutbox::Update change) noexcept {
   if (!store_) return;
   try {
     if (!updates_.add(std::move(change))) miss(-1, true);
-  } catch (const std::exception&) {  // no memory for it
+  } catch (const std::exception&) {  // no memory for the update
     miss(-1, true);
   }
   flush_values();
@@ -114,7 +114,7 @@ bool RowWriter::write_progress(store::Catalog& catalog) {
       catalog.add_progress(run_.id, progress);
       wrote = true;
     });
-  } catch (const ValuesWait&) {  // the fault of the store is known already
+  } catch (const ValuesWait&) {  // the failure of the store is known already
   }
   return wrote;
 }
@@ -149,7 +149,7 @@ void RowWriter::flush_logged() noexcept {
 
 void RowWriter::begin_end(bool says_in_journal) {
   ending_ = true;
-  // Waits for another process that holds the catalog, but not for locks that fail.
+  // Waits for another process that holds the catalog, but not if locks do not work at all.
   const bool locks = store_->why_locks_fail().empty();
   const auto patience = says_in_journal ? lock_patience.usual : lock_patience.at_end;
   store_->set_patience(locks ? patience : lock_patience.in_outage);
@@ -158,7 +158,7 @@ void RowWriter::begin_end(bool says_in_journal) {
 void RowWriter::give_up_rest() noexcept {
   try {
     for (const std::int64_t epoch : values_.epochs_of_contents()) miss(epoch, true);
-  } catch (const std::exception&) {  // no memory for their epochs
+  } catch (const std::exception&) {  // no memory for the set of epochs
     miss(-1, true);
   }
   if (!updates_.empty()) miss(-1, true);
@@ -170,10 +170,10 @@ void RowWriter::write_end(const End& end) {
       end(store_->catalog(), {values, progress, health_.unwritten_gaps()});
     });
   };
-  for (int tries = 0; tries < kTriesAtEnd; ++tries) {  // a fault may have passed
+  for (int tries = 0; tries < kTriesAtEnd; ++tries) {  // the failure may be temporary
     try {
       return values_.hand_on(write);
-    } catch (const Busy&) {  // it was waited for
+    } catch (const Busy&) {  // other processes were waited for already
       throw;
     } catch (const std::exception&) {
     }

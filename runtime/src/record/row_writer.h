@@ -1,5 +1,5 @@
-// Values, updates and progress of a run on their way to its journal. They wait where the store
-// fails; a gap of the run is where they could not wait.
+// Writes the rows (values, updates and progress) of a run to its journal. If the store fails they
+// wait; what cannot wait becomes a gap of the run.
 #pragma once
 
 #include "base/outage.h"
@@ -16,67 +16,69 @@
 
 namespace flor::detail {
 
-/// Writes the rows of one run, and says when the store fails and when it works again. Nothing but
-/// `write_end` throws. Belongs to the background thread, but where it says otherwise.
+/// Writes the rows of one run, and reports when the store fails and when it works again. Only the
+/// functions that say so throw. To be used by the background thread, unless noted otherwise.
 class RowWriter {
  public:
   using Part = StorageHealth::Part;
   using Write = std::function<bool(store::Catalog&)>;
   using End = std::function<void(store::Catalog&, const store::UnwrittenRest&)>;
   struct Sources {
-    std::function<void()> flush_journal;  ///< adds the values that were logged so far
+    std::function<void()> flush_journal;  ///< adds the values logged so far
     /// Stores the content of a logged value, and returns its reference.
     std::function<std::string(const LoggedContent&)> write_content;
   };
 
-  /// Constructed by the thread of the training. `store` becomes null when the run has ended; both
-  /// outlive this object.
+  /// To be constructed by the training thread. `store` becomes null when the run has ended; it and
+  /// `run` must outlive this object.
   RowWriter(const std::shared_ptr<store::Store>& store, const store::Run& run, Sources sources)
       : store_(store), run_(run), sources_(std::move(sources)) {}
 
-  // Any thread.
+  // For any thread.
   StorageHealth& health() { return health_; }
   const StorageHealth& health() const { return health_; }
   ProgressOutbox& progress() { return progress_; }
-  /// Whether the thread of the training calls.
+  /// Whether the calling thread is the training thread.
   bool is_training() const { return std::this_thread::get_id() == training_; }
-  /// A write has failed.
+  /// Notes that a write has failed.
   void trouble(Part part, std::string_view why) noexcept;
-  /// A write has succeeded.
+  /// Notes that a write has succeeded.
   void works(Part part) noexcept;
-  /// The epoch lacks something.
+  /// Notes that the epoch is incomplete.
   void miss(std::int64_t epoch, bool values = false) noexcept;
 
-  /// Writes the update when the store works, in the order of updates.
+  /// Writes the update as soon as the store works. Updates are written in order.
   void update(UpdateOutbox::Update change) noexcept;
-  /// Calls `write`, which says whether it wrote anything, if that is worthwhile now.
+  /// Calls `write` if an attempt is worthwhile. `write` returns whether it wrote anything.
   void write(const Write& write) noexcept;
 
-  /// Adds a value. Where `content` is not null the value becomes the reference of that.
+  /// Adds a value. If `content` is not null, the value becomes the reference of that content.
   void add(store::Value value, LoggedContent* content);
   void flush_values() noexcept;
-  bool has_values() const { return !values_.empty(); }  ///< that wait
-  /// True when all that was logged before is durable, if that is possible now. `must`: tried
-  /// although the store did not work a moment ago.
+  bool has_values() const { return !values_.empty(); }  ///< true if values wait
+  /// Tries to make all that was logged before durable, and returns whether it is. `must`: tries
+  /// even if the store failed a moment ago.
   bool make_durable(bool must) noexcept;
-  /// Writes the values that were logged until then first, or the progress waits with them: an epoch
-  /// that counts as complete has its values. True: something was written. Throws what the catalog
-  /// throws.
+  /// Writes the progress, and before it the values that were logged until then, so that an epoch
+  /// that counts as complete has its values. If these cannot be written, the progress waits, too.
+  /// Returns true if something was written. Throws what the catalog throws.
   bool write_progress(store::Catalog& catalog);
-  /// The gaps, the progress that an outage kept waiting, and `and_progress`, before a checkpoint to
-  /// which a killed run goes back. Throws what the catalog throws.
+  /// Called before a checkpoint, to which a killed run goes back: writes the gaps, the progress
+  /// that waited in an outage, and with `and_progress` all other progress. Throws what the catalog
+  /// throws.
   void write_before_checkpoint(bool and_progress);
   void flush_progress() noexcept;
-  void flush_logged() noexcept;  ///< adds the values that were logged so far
+  void flush_logged() noexcept;  ///< adds the values logged so far
 
-  /// From now on everything is tried, and nothing later. Throws what the store throws.
+  /// Begins the end of the run: from then on every write is tried at once, and none is left for
+  /// later. Throws what the store throws.
   void begin_end(bool says_in_journal);
   bool is_ending() const { return ending_; }
-  /// After the last try: what waits for its content, or to be updated, is missing.
+  /// Called after the last attempt: what still waits is counted as missing.
   void give_up_rest() noexcept;
-  /// Writes the end of the run, in one transaction with the rest: without that a run never counts
-  /// as finished. Values are given up, with a message, if they alone prevent that. Throws what the
-  /// catalog throws.
+  /// Writes the end of the run in one transaction with everything that waits, so that a run that
+  /// counts as finished lacks nothing. If only the values prevent this, they are given up, with a
+  /// message. Throws what the catalog throws.
   void write_end(const End& end);
 
  private:
@@ -88,7 +90,7 @@ class RowWriter {
   ProgressOutbox progress_;
   ValueOutbox values_;
   UpdateOutbox updates_;
-  std::size_t next_flush_ = ValueOutbox::kAtOnce;  // when so many values wait
+  std::size_t next_flush_ = ValueOutbox::kAtOnce;  // how many values wait before the next flush
   bool ending_ = false;
 };
 

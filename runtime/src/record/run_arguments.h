@@ -1,4 +1,4 @@
-// Arguments of a recording: those given now, and those of the run that it continues.
+// The arguments of a recording: those that are given, and those of the run that it continues.
 #pragma once
 
 #include "protocol/flags.h"
@@ -16,18 +16,20 @@
 
 namespace flor::detail {
 
-/// The answers of flor::arg while a run is recorded. Belongs to the thread of the training.
+/// Answers the calls of flor::arg while a run is recorded. To be used by the training thread.
 class RunArguments {
  public:
-  /// Takes the arguments of an earlier run, but for those that --kwargs gives otherwise now: these
-  /// are returned. The arguments of its first start stay in force, also those the program had not
-  /// read yet: they are added to `flags.kwargs`, and its rules for checkpoints to `flags` where
-  /// those have none.
+  /// Takes over the arguments of an earlier run, except those to which --kwargs gives another
+  /// value; these are returned. All arguments of its first start stay in force, even if the program
+  /// has not read them yet: they are added to `flags.kwargs`. Its rules for checkpoints are added
+  /// to `flags` where those have none.
   std::vector<ChangedArgument> take(const store::Catalog& catalog, const store::Run& run,
                                     Flags& flags);
-  /// The value that was recorded, or else given; nothing: the program's own is the one.
+  /// Returns the recorded value, or else the given one. Returns nothing if the program's own value
+  /// is to be used.
   std::optional<std::string> text(std::string_view name, Fallback fallback, const Flags& flags);
-  /// A line for each of --kwargs that the program has not asked for. `when`: "never asked for".
+  /// A line for each of --kwargs that the program did not ask for. `when` is, for example, "never
+  /// asked for".
   std::vector<std::string> unused(std::string_view when, const Flags& flags) const;
 
  private:

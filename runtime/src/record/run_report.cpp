@@ -24,7 +24,7 @@ std::string missing_of(const std::vector<store::Gap>& gaps) {
   return missing.empty() ? missing : "; MISSING: " + missing;
 }
 
-/// The share of the computing time that recording cost; nothing where that is too short for a
+/// The share of the computing time that recording took. Empty if the time is too short for a
 /// percentage.
 std::string overhead_text(const store::Recording& recording) {
   constexpr double kTooShort = 0.1;

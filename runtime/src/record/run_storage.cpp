@@ -43,7 +43,7 @@ void RunStorage::open(const std::filesystem::path& repository) {
   home_ = store.home();
   if (!repository.empty()) outputs_.emplace(repository, home_);
   checkpoints_.open();
-  // Without locks `flor gc` could not tell that the packs and journals of this process are in use.
+  // Without locks, `flor gc` could not tell that this process uses its packs and journals.
   says_in_journal_ = store.why_locks_fail().empty();
   if (says_in_journal_) parts_.store->catalog().say_in_journal(parts_.run.id);
 }
@@ -73,7 +73,7 @@ void RunStorage::flush_outputs() noexcept {
   if (!outputs_) return;
   try {
     outputs_->enter(parts_.store->catalog(), parts_.run.id);
-  } catch (const std::exception&) {  // the next commit has some files more
+  } catch (const std::exception&) {  // the next commit then has some files more
   }
 }
 
@@ -86,7 +86,7 @@ void RunStorage::flush_printed() noexcept {
     }
     rows_.flush_values();
     if (!rows_.has_values()) printed_->written();
-  } catch (const std::exception& error) {  // no memory for it
+  } catch (const std::exception& error) {  // no memory for the pieces
     say(Level::debug, fmt::format("not kept of what is printed: {}", error.what()));
   }
 }
@@ -127,8 +127,8 @@ void RunStorage::score(std::string_view name, const std::map<std::string, double
 
 std::optional<store::FoundCheckpoint> RunStorage::find(bool best) {
   store::Store& store = *parts_.store;
-  // The training continues whatever happens to the index, and waits for it at length only once. In
-  // an outage the user was told already that nothing can be stored.
+  // The training continues whatever happens to the index, and waits long for it only once. In an
+  // outage the user has been told already that nothing can be stored.
   const bool outage = rows_.health().lasts();
   store.set_patience(index_follows_ && !outage ? lock_patience.usual : lock_patience.in_outage);
   const bool follows = store.catalog().follow();
@@ -164,12 +164,14 @@ void RunStorage::end(bool failed, const std::string& message,
   write_rest();
   try {
     rows_.write_end([&](store::Catalog& catalog, const store::UnwrittenRest& rest) {
-      if (!failed) catalog.drop_checkpoints(run.id, checkpoints_.steps());  // it is not resumed
+      // The run will not be resumed.
+      if (!failed) catalog.drop_checkpoints(run.id, checkpoints_.steps());
       catalog.finish_run(run.id, now_us(), failed, message, rest);
     });
     end_is_written_ = true;
     if (!failed) {
-      checkpoints_.delete_others(/*at_end=*/true);  // the last one ranks like the others now
+      // The latest checkpoint of a finished run ranks like the others.
+      checkpoints_.delete_others(/*at_end=*/true);
     }
     report();
   } catch (const std::exception& error) {
@@ -208,7 +210,7 @@ void RunStorage::close() noexcept {
 }
 
 void RunStorage::fail_after_end(std::string_view why) noexcept {
-  if (!end_is_written_) return;  // it does not count as finished, as the user was told
+  if (!end_is_written_) return;  // the run does not count as finished, as the user was told
   const store::Run& run = parts_.run;
   try {
     const auto store = store::Store::open(home_, store::OpenMode::create);

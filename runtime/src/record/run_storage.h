@@ -1,4 +1,5 @@
-// Everything that a recording writes of its run, and how the run ends in the store.
+// Everything that a recording writes about its run, and the ways in which the run ends in the
+// store.
 #pragma once
 
 #include "printed/printed_output.h"
@@ -20,7 +21,8 @@
 
 namespace flor::detail {
 
-/// Belongs to the background thread, but where it says otherwise.
+/// Writes one run: its rows, checkpoints and printed text, and its end. To be used by the
+/// background thread, unless noted otherwise.
 class RunStorage {
  public:
   struct Parts {
@@ -28,7 +30,7 @@ class RunStorage {
     const store::Run& run;
     std::shared_ptr<store::BackgroundPriority> priority;
     GroupMember& group;
-    std::function<void()> flush_journal;  ///< adds the values that were logged so far
+    std::function<void()> flush_journal;  ///< adds the values logged so far
   };
   explicit RunStorage(Parts parts);
 
@@ -36,63 +38,67 @@ class RunStorage {
   CheckpointStore& checkpoints() { return checkpoints_; }
   SavedCheckpoints& saved() { return saved_; }
 
-  // Before there is a background thread.
+  // To be called before the background thread exists.
   void hold(store::RunLock lock) { lock_ = std::move(lock); }
-  /// For a continued run: takes over its gaps, its saved checkpoints and, `with_steps`, its steps.
+  /// For a resumed run: takes over its gaps, its saved checkpoints and, if `with_steps`, its
+  /// checkpoints inside iterations.
   void take_over(std::map<std::string, store::SavedCheckpoint> saved, bool with_steps);
-  /// The run has begun. `repository`: where files that the program writes are no sources; empty
-  /// without git. Throws what the store throws.
+  /// Called when the run has begun. `repository` is the directory in which files that the program
+  /// writes are not recorded as sources; empty without git. Throws what the store throws.
   void open(const std::filesystem::path& repository);
-  /// From now on so many bytes are kept of what the program prints. A line says why not, if so.
+  /// Keeps up to `limit` bytes of what the program prints from now on. If that is impossible, a
+  /// line on stderr says why.
   void keep_printed(std::uint64_t limit);
-  /// Null: nothing is kept. The thread of the training.
+  /// Null if nothing is kept. For the training thread.
   PrintedOutput* printed() { return printed_.get(); }
-  /// In a child of fork(). Async-signal-safe.
+  /// To be called in a child of fork(). Async-signal-safe.
   void forget_in_child() noexcept;
 
-  // Nothing of this throws.
+  // These do not throw.
   void flush_progress() noexcept;
   void write_waiting() noexcept;  ///< values, progress and checkpoints
 
-  /// The run has ended. `report`: called between the end and the closing of the store.
+  /// Called when the run has ended. Calls `report` after writing the end and before closing the
+  /// store.
   void end(bool failed, const std::string& message, const std::function<void()>& report) noexcept;
-  /// Whether checkpoints inside iterations stay, so that the run is resumed there.
+  /// Whether checkpoints inside iterations are kept, so that the run can be resumed at them.
   enum class Steps { kept, dropped };
-  /// The run is left as one that can be resumed, for this reason. Throws where that could not be
+  /// Leaves the run as one that can be resumed, with this reason. Throws if that cannot be
   /// recorded.
   void interrupt(const std::string& why, Steps steps);
-  /// The run should not have begun: removes it.
+  /// Removes the run, which should not have begun.
   void drop() noexcept;
   void close() noexcept;
 
-  /// The program ended in order in here, and with an error after that. Any thread, when the store
-  /// is closed.
+  /// Marks a run as failed after all: the recording had ended in order, and then the program ended
+  /// with an error. May be called from any thread, when the store is closed.
   void fail_after_end(std::string_view why) noexcept;
 
-  // Checkpoints that the program asks for.
+  // For checkpoints that the program asks for.
   void set_strategy(const store::CheckpointStrategy& strategy);
   void enter(const store::SavedCheckpoint& saved);
   void score(std::string_view name, const std::map<std::string, double>& scores);
-  /// The best stored checkpoint, or the newest. On the thread of the training, while the background
-  /// is idle.
+  /// The best stored checkpoint, or the newest. To be called by the training thread while the
+  /// background is idle.
   std::optional<store::FoundCheckpoint> find(bool best);
 
  private:
   void flush_outputs() noexcept;
   void flush_printed() noexcept;
-  /// Tries everything once more at the end; what cannot be written then is a gap.
+  /// Tries everything once more at the end. What still cannot be written becomes a gap.
   void write_rest() noexcept;
 
   Parts parts_;
   std::filesystem::path home_;
   std::optional<store::RunLock> lock_;
-  std::optional<RecordedOutputs> outputs_;  // none without git
+  std::optional<RecordedOutputs> outputs_;  // null without git
   RowWriter rows_;
   SavedCheckpoints saved_;
   CheckpointStore checkpoints_;
   std::unique_ptr<PrintedOutput> printed_;
   bool says_in_journal_ = false;
-  bool index_follows_ = true;  // when the program asked for a checkpoint last
+  // False if the catalog's index could not be updated when the program last asked for a checkpoint.
+  bool index_follows_ = true;
   bool end_is_written_ = false;
 };
 

@@ -31,7 +31,7 @@ void SavedCheckpoints::identify(store::SavedCheckpoint& saved, const std::string
 bool SavedCheckpoints::enter(const store::SavedCheckpoint& saved, store::Catalog& catalog,
                              std::int64_t run) {
   if (!stored_.contains(saved.name)) return false;
-  // A checkpoint that is taken again at its place has its number, and maybe another name.
+  // A checkpoint that is taken again at the same place keeps its number, but may have another name.
   std::erase_if(numbers_, [&](const auto& other) { return other.second == saved.number; });
   numbers_[saved.name] = saved.number;
   catalog.add_saved(run, saved);

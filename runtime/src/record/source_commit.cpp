@@ -13,7 +13,7 @@
 namespace flor::detail {
 namespace {
 
-/// Makes one line of it: a trailer is one line, whatever bytes an argument has.
+/// Replaces control characters, since a trailer of a commit message is one line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 32) c = ' ';
@@ -21,7 +21,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// With trailers that `git log --format='%(trailers)'` shows.
+/// The commit message, with trailers that `git log --format='%(trailers)'` shows.
 std::string commit_message(const store::NewRun& run, const Flags& flags) {
   std::string arguments;
   for (const auto& [name, value] : flags.kwargs) {
@@ -36,7 +36,7 @@ std::string commit_message(const store::NewRun& run, const Flags& flags) {
   return message;
 }
 
-/// Removes secrets: a build that needs them has to get them from its environment.
+/// Removes secrets from the recipe: a build that needs them has to get them from its environment.
 void leave_secrets_out(BuildRecipe& recipe) {
   const auto is_secret = [](const std::string& name, const std::string& value) {
     return store::masked_value(name, value) != value;
@@ -49,7 +49,8 @@ void leave_secrets_out(BuildRecipe& recipe) {
   recipe.flags = store::masked(recipe.flags);
 }
 
-/// All names in one line, or as many as can be read, and the file that has them all.
+/// Names the files that were left out in one line. If they are too many to read, names some, and
+/// the file that lists all.
 void tell_of_secrets(const git::ShadowCommit& commit) {
   if (commit.secrets.empty()) return;
   constexpr std::size_t kReadable = 8000;
@@ -90,7 +91,7 @@ std::string commit_sources(git::Repository& repository, const store::NewRun& run
                            const Flags& flags, store::Store& store) {
   git::CommitOptions options;
   options.message = commit_message(run, flags);
-  options.without = {store.home()};  // a store inside the work tree is no source
+  options.without = {store.home()};  // a store inside the work tree is not part of the sources
   if (const auto recipe = program_recipe()) options.built = {recipe->build_directory};
   options.outputs = store.catalog().outputs(repository.work_tree().string(), this_program().key());
   const git::ShadowCommit commit = repository.commit_work_tree(options);

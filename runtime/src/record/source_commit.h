@@ -1,4 +1,4 @@
-// The sources of a run: what is committed of them, and how the program was built from them.
+// The sources of a run: committing them, and how the program was built from them.
 #pragma once
 
 #include "git/shadow.h"
@@ -11,11 +11,11 @@
 
 namespace flor::detail {
 
-/// How the program was built, if it says so; without secrets, which a build has to get from its
-/// environment. Warns where the sources of the repository may be others than the program's own.
+/// How the program was built; nothing if it does not say. Secrets are removed: a build has to get
+/// them from its environment. Warns if the repository's sources may not be those of the program.
 std::optional<store::RunBuild> build_of_program(const std::optional<git::Repository>& repository);
 
-/// Commits the work tree to the shadow branch, and says what is left out of it. Returns the commit.
+/// Commits the work tree to the shadow branch, says what is left out, and returns the commit.
 /// Throws what git and the catalog throw.
 std::string commit_sources(git::Repository& repository, const store::NewRun& run,
                            const Flags& flags, store::Store& store);

@@ -15,7 +15,7 @@ namespace flor::detail {
 namespace {
 
 void pack(const std::filesystem::path& root, const std::stop_token& stop) {
-  // A group of its own: hurrying the recorder's threads does not hurry this one.
+  // A priority group of its own, so that hurrying the recorder's threads does not affect this one.
   store::BackgroundPriority priority;
   const store::BackgroundPriority::Member member(priority, "flor-git");
   try {

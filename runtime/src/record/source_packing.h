@@ -1,4 +1,5 @@
-// Keeps the shadow branch from filling the repository with loose objects, in the background.
+// Packs the loose objects of the shadow branch in the background, so that they do not fill the
+// repository.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +7,9 @@
 
 namespace flor::detail {
 
-/// A thread at low priority that packs the shadow branch where that is due (git::Repository::
-/// pack_branch), which is seldom; else it ends at once. It stops early when this is destroyed.
+/// A thread at low priority that packs the shadow branch if that is due
+/// (git::Repository::pack_branch), which is rare; otherwise it ends at once. Stops early when this
+/// object is destroyed.
 class SourcePacking {
  public:
   explicit SourcePacking(std::filesystem::path work_tree);

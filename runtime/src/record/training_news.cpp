@@ -42,7 +42,7 @@ std::optional<std::string> LongEpochs::running(Time now) {
   for (; seconds >= 60.0 * static_cast<double>(minutes_of_next_mark()); ++marks_) {
     passed = minutes_of_next_mark();
   }
-  // If epochs take some minutes each, the lines of ended epochs say enough.
+  // If epochs take a few minutes each, the lines about ended epochs say enough.
   if (passed == 0 || (passed == kMarks.front() && since_line_ + seconds < kPause)) return {};
   std::string line = passed < 60 ? fmt::format("epoch {} has taken {} min", epoch_, passed)
                                  : fmt::format("epoch {} has taken {} h", epoch_, passed / 60);

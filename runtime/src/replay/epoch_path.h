@@ -1,4 +1,5 @@
-// The nested loops that one iteration of a main loop comes to, and what became of them.
+// The nested loops that an iteration of a main loop reached, and whether they were skipped or
+// executed.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +9,35 @@
 
 namespace flor::detail {
 
-/// Loops have their names within the iteration, "train~2" for the second execution of "train".
-/// Belongs to the session's thread; throws nothing but std::bad_alloc.
+/// What happened to the nested loops of the present iteration. Loops are called by their names
+/// within the iteration: "train~2" for the second execution of "train". To be used by the session's
+/// thread; throws only std::bad_alloc.
 class EpochPath {
  public:
-  /// An iteration begins.
+  /// Called when an iteration begins.
   void begin();
-  /// The program came to a nested loop.
+  /// Called when the program reaches a nested loop.
   void meet(const std::string& loop) { met_.insert(loop); }
-  /// An exception left the loop: then it is not in the record either.
+  /// Called when an exception left the loop, which is then not in the record either.
   void forget(const std::string& loop) { met_.erase(loop); }
-  /// The loop was left, after it was executed or its recorded end was loaded.
+  /// Called when the loop was left, after it was executed or its recorded end was loaded.
   void leave(const std::string& loop, bool executed);
 
-  /// The state comes from the record from now on, or is computed by the program again.
+  /// Tells whether the state is from now on computed by the program, or comes from the record.
   void set_computed(bool computed) { computed_ = computed; }
-  /// Whether the program computed the state: only then is it worth comparing with the record.
+  /// Whether the program computed the present state. Only then is it worth comparing with the
+  /// record.
   bool computed() const { return computed_; }
-  /// Nested loops that this iteration has executed.
+  /// The nested loops that were executed in this iteration.
   const std::set<std::string>& executed() const { return executed_; }
-  /// Whether this iteration has skipped no loop.
+  /// Whether no loop was skipped in this iteration.
   bool is_whole() const { return !skipped_; }
   /// Whether any loop was skipped since the program began.
   bool ever_skipped() const { return ever_skipped_; }
 
-  /// How the way through `epoch` differs from the recorded one, a sentence each. `recorded`: the
-  /// loops that the record executed in it. `known`: names of all recorded loops, without the number
-  /// of the execution; a loop that is new is no difference.
+  /// How the loops reached in `epoch` differ from the recorded ones, a sentence for each.
+  /// `recorded`: the loops that the recording executed in this epoch. `known`: names of all
+  /// recorded loops, without the number of the execution; a loop that is new is no difference.
   std::vector<std::string> differences(const std::set<std::string>& recorded,
                                        const std::set<std::string>& known,
                                        std::int64_t epoch) const;

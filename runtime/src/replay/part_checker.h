@@ -1,5 +1,5 @@
-// Values that a replay logs, compared with the record and kept part by part: each part with the
-// verdict of its new values.
+// Compares the values that a replay logs with the record, and keeps them part by part (a part is an
+// epoch, or a section outside the main loops), with the verdict of each part's new values.
 #pragma once
 
 #include "replay/new_values.h"
@@ -22,54 +22,54 @@
 
 namespace flor::detail {
 
-/// Belongs to the background thread; once that has been drained, the session's thread may ask for
-/// `failure`, `parts` and `findings`. Values must be given before the part that they belong to is
-/// completed.
+/// Compares and keeps the values of a replay. To be used by the background thread. When that has
+/// been drained, the session's thread may call `failure`, `parts` and `findings`. All values of a
+/// part must be given before it is completed.
 ///
-/// The first failure of the store ends it: from then on it keeps nothing, so that no part is said
-/// to be complete that is not. No function throws, except those that take a value: theirs is to be
-/// handed to `fail`.
+/// After the first failure of the store it keeps nothing more, so that no incomplete part is
+/// reported as complete. Only functions that take a value throw; the caller passes what they throw
+/// to `fail`.
 class PartChecker {
  public:
   /// Called once, with the first failure.
   using OnFailure = std::function<void(const std::string& why)>;
 
-  /// `comparison` and `assignment` must outlive it. `facts`: those about all new values of this
-  /// replay, whatever part they are in.
+  /// `comparison` and `assignment` must outlive this object. `facts` are those that hold for all
+  /// new values of this replay.
   PartChecker(std::unique_ptr<Findings> findings, Assignment& assignment,
               std::unique_ptr<ValueCheck> values, Comparison& comparison, NewValueFacts facts,
               OnFailure on_failure);
 
-  /// A logged content; returns the reference that stands for it in values. `handed`: it is not in
-  /// this process's store.
+  /// Takes the content of a logged value, and returns the reference that stands for it. `handed`:
+  /// the content is sent to `flor replay` instead of written to this process's store.
   std::string take_content(const LoggedContent& logged, bool handed);
-  /// A value of this process's parts: compared, and kept if the record has none there. `plugged`: a
-  /// plug-in logged it.
+  /// Takes a value of a part of this process: compares it, and keeps it if the record has none
+  /// there. `plugged`: a plug-in logged it.
   void take_value(std::int64_t part, store::Value value, bool plugged);
-  /// A value of another process's part.
+  /// Takes a value of a part that belongs to another process.
   void pass(const store::Value& value) { values_->pass(value); }
 
-  /// All values of the epoch were given; `executed`: its nested loops that were not skipped. Values
-  /// of the record that did not come are differences.
+  /// Called when all values of the epoch were given. `executed`: its nested loops that were not
+  /// skipped. Recorded values that did not come count as differences.
   void end_epoch(std::int64_t epoch, const std::string& main_loop,
                  const std::set<std::string>& executed);
-  /// All values outside the loops were given, up to the end of the record.
+  /// Called when all values outside the loops were given, up to the end of the record.
   void end_outside(std::int64_t part);
-  /// The epoch was answered from the store.
+  /// Called when the epoch was answered from the store.
   void forget(std::int64_t epoch);
 
-  /// The part is complete, with all comparisons that were made for it. `whole`: nothing of it was
+  /// Called when the part is complete, with all of its comparisons. `whole`: nothing in it was
   /// skipped.
   void complete(std::int64_t part, bool whole, double seconds);
-  /// Makes complete parts durable: all `now`, or else those that have waited for a while.
+  /// Makes complete parts durable: all of them if `now`, else those that have waited for a while.
   void keep(bool now);
   void fail(std::string_view why);
 
-  /// The number of each value among those of its name and place.
+  /// The number of each value among the values with the same name and place.
   Ordinals& ordinals() { return ordinals_; }
-  /// Why nothing more was kept; empty if all was.
+  /// Why nothing more was kept; empty if there was no failure.
   const std::string& failure() const { return failure_; }
-  /// The complete parts, in the order of their completion.
+  /// The complete parts, in the order in which they were completed.
   const std::vector<store::ReplayedPart>& parts() const { return parts_; }
   Findings& findings() { return *findings_; }
 

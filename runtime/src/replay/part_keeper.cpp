@@ -10,7 +10,7 @@ void PartKeeper::hold(std::int64_t part, store::Value value) {
   if (++held_count_ >= kHeldMax) spill();
 }
 
-/// Called when the values no longer fit into memory: they become visible, and the part stays
+/// Called when the values no longer fit into memory: makes them visible, while the part stays
 /// incomplete.
 void PartKeeper::spill() {
   for (auto& [part, values] : held_) findings_.add_values(part, std::move(values));
@@ -24,7 +24,7 @@ void PartKeeper::complete(store::ReplayedPart part) {
 }
 
 void PartKeeper::keep(bool now) {
-  constexpr std::chrono::milliseconds kWait(100);  // a transaction waits for the disk
+  constexpr std::chrono::milliseconds kWait(100);  // each transaction waits for the disk
   const auto time = std::chrono::steady_clock::now();
   if (complete_.empty() || (!now && (time - kept_at_ < kWait || !outage_.may_try(time)))) return;
   std::vector<CompletePart> parts;

@@ -1,5 +1,5 @@
-// Keeps the findings of a replay, part by part: others see the values of an epoch when all of them
-// are there, each once.
+// Keeps the findings of a replay part by part: others see the values of an epoch only when all of
+// them are there, each once.
 #pragma once
 
 #include "base/outage.h"
@@ -14,7 +14,8 @@
 
 namespace flor::detail {
 
-/// Belongs to the background thread. Its arguments must outlive it. Everything may throw what the
+/// Holds the values of a part until the part is complete, then writes them. To be used by the
+/// background thread. The arguments must outlive this object. All functions may throw what the
 /// catalog throws.
 class PartKeeper {
  public:
@@ -23,8 +24,8 @@ class PartKeeper {
 
   void hold(std::int64_t part, store::Value value);
   void complete(store::ReplayedPart part);
-  /// Makes complete parts durable, if `now` or if they have waited for a while. A write that fails
-  /// is tried again later; throws only for `now`, when there is no later.
+  /// Makes complete parts durable if `now`, or if they have waited for a while. A failed write is
+  /// repeated later; only with `now`, when there is no later, it throws.
   void keep(bool now);
 
  private:

@@ -15,7 +15,7 @@ store::CheckpointKey key_after(std::int64_t main_loop, std::int64_t iteration) {
   return {.main_loop = main_loop, .iteration = iteration + 1, .loop = {}};
 }
 
-/// Those that are stored, in the order in which they were taken.
+/// The stored ends of nested loops in an iteration, in the order in which they were taken.
 std::vector<store::CheckpointKey> loop_ends(const Record& record, std::int64_t main_loop,
                                             std::int64_t iteration) {
   std::vector<store::CheckpointKey> keys;
@@ -65,7 +65,7 @@ void PluginCalls::call_live(ProbeAt at, const Registry& registry, const Frame& m
        state);
 }
 
-/// Marks values logged during the call as the plug-in's.
+/// Calls the plug-in, and marks the values logged meanwhile as the plug-in's.
 void PluginCalls::call(const ProbePlace& place, ProbedState& state) {
   const auto mark = [this](bool plugged) {
     journal_->move([&](CurrentPlace& current) { current.plugged = plugged; });

@@ -18,12 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More text than a user's own program has; beyond it, outside callers are assumed.
+// Limits in bytes of the files that are read, above the size of a user's sources. If there is more,
+// the program is assumed to have callers outside the sources read.
 constexpr std::uintmax_t kFileBytesMax = 4u << 20, kAllBytesMax = 64u << 20;
 
 /// Directories that may hold the program's sources: the one that a flag names, or else those of its
-/// source file, its build, the process, its binary and the recording. The last not for a fetched
-/// run: comparing files may execute programs that its repository names.
+/// source file, its build, the process, its binary and the recording. The last is left out for a
+/// fetched run, since comparing files may execute programs that its repository names.
 std::vector<fs::path> places_of_sources(const Flags& flags, const store::Run& run) {
   if (!flags.sources.empty()) return {flags.sources};
   std::vector<fs::path> places;
@@ -76,7 +77,7 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
   } catch (const std::exception& error) {
     problem_ = error.what();
   }
-  // The proof by the sources holds only if the loops that they name are executed.
+  // What the sources prove only holds if the loops that they name are executed.
   proof_ = !analysis_ ? sources::Proof{false, problem_}
            : finding_ ? analysis_->proof()
                       : sources::Proof{false, "the loops to execute were named"};
@@ -109,7 +110,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
   std::vector<std::string> rest;
   for (git::ComparedFile& file :
        repository->compare_work_tree(run.start.commit, is_source_of_program, {home})) {
-    // A file that is gone may have been the program's.
+    // A file that no longer exists may have been the program's.
     if ((file.same || file.now) && others.hold(root / file.path)) continue;
     if (file.same) {
       rest.push_back(std::move(file.path));
@@ -141,7 +142,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
 }
 
 void Probes::warn_if_older(const fs::path& root, const std::vector<sources::ChangedText>& changed) {
-  if (hosted_program()) return;  // the sources are what runs
+  if (hosted_program()) return;  // a script is executed from its sources
   std::error_code error;
   const auto built = fs::last_write_time(executable(), error);
   if (error) return;

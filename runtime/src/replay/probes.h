@@ -1,5 +1,6 @@
-// Chooses the nested loops that a replay steps into: those that the user names, those whose sources
-// changed since the recording, and those that the program marks. Announces which and why.
+// Chooses the nested loops that a replay executes instead of skipping them: loops that the user
+// names, loops whose sources have changed since the recording, and loops that the program marks.
+// Prints which and why.
 #pragma once
 
 #include "protocol/flags.h"
@@ -20,32 +21,32 @@ namespace flor::detail {
 
 class Probes {
  public:
-  /// `nested`, `main`: names of the recorded loops; `left_early`: some nested ones were left before
-  /// their ranges ended, and the sources are to tell how. Compares the sources of the program with
-  /// the recorded commit; if that is impossible, `announce` says so.
+  /// `nested` and `main` are the names of the recorded loops. `left_early`: some nested loops were
+  /// left before their ranges ended, and the sources have to tell how. Compares the sources of the
+  /// program with the recorded commit; if that is impossible, `announce` says so.
   Probes(const Flags& flags, const store::Run& run, std::set<std::string> nested,
          std::set<std::string> main, bool left_early, const std::filesystem::path& home);
 
-  /// Prints why each loop is stepped into, and what else changed, a line each.
+  /// Prints why each loop is executed, and what else changed, one line each.
   void announce() const;
   /// Names of the loops that were named or found, in that order.
   const std::vector<std::string>& loops() const { return loops_; }
-  /// True if the sources were compared with the recorded ones, and are the same.
+  /// True if the sources were compared with the recorded ones and are the same.
   bool unchanged() const { return analysis_ && analysis_->nothing_changed() && older_.empty(); }
   /// True if the sources compute something else than the recorded ones.
   bool computes_otherwise() const { return analysis_ && !analysis_->computation().empty(); }
-  /// True if the question needs values that earlier epochs left in variables outside checkpoints:
-  /// then these epochs are visited, and the loops that were found are executed there, too.
+  /// True if the question needs values that earlier epochs left in variables outside checkpoints.
+  /// Then those epochs are visited, too, and the found loops are executed in them.
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
-  /// Tells whether the sources alone prove that the values found are right.
+  /// Whether the sources alone prove that the found values are right.
   const sources::Proof& proof() const { return proof_; }
   struct Asked {
     bool named = false, changed = false, read = false;
-    std::string question;  ///< the one that reads values left by the loop
+    std::string question;  ///< the question that reads values which the loop leaves
   };
   /// The reasons to execute this nested loop although its end could be loaded.
   Asked asked(const Frame& frame);
-  /// Tells whether a `return` or `goto` in the loop may leave the function around it.
+  /// Whether a `return` or `goto` in the loop may leave the function around it.
   sources::Leaving leaving(const Frame& frame) const {
     if (!analysis_) return sources::Leaving::unknown;
     return analysis_->leaving({frame.place.file, frame.place.line, frame.place.column});
@@ -65,8 +66,8 @@ class Probes {
   std::set<std::string> nested_, main_;
   std::vector<std::string> loops_;
   std::unique_ptr<sources::Concerns> analysis_;
-  sources::Proof proof_;  // made at once: another thread asks for it
-  std::string problem_;   // reason why nothing could be found
+  sources::Proof proof_;  // made at once, since another thread asks for it
+  std::string problem_;   // why the sources could not be compared
   std::string older_;     // a source that is newer than the program
   std::set<std::string> told_;
   std::unordered_map<std::string, Asked> known_;  // by place and name

@@ -47,7 +47,8 @@ void Record::leave_out_copied(const store::Catalog& catalog) {
   }
 }
 
-/// Leaves out ends of loops, and boundaries with which a replay can begin, that `other` lacks.
+/// Leaves out ends of loops, and boundaries from which a replay can begin, that `other` does not
+/// have.
 void Record::keep_places_of(const Record& other) {
   const std::string begin = entry_name("");
   std::erase_if(checkpoints_, [&](const auto& entry) {
@@ -63,9 +64,9 @@ void Record::keep_places_of(const Record& other) {
   }
 }
 
-/// Leaves out boundaries after which the attached locals of a loop could not be stored: a replay
-/// that began there would execute the loop with other locals. At the beginning of the main loop the
-/// program has them itself.
+/// Leaves out boundaries after which the attached locals of a loop were not stored: a replay from
+/// there would execute the loop with other locals. At the beginning of the main loop the program
+/// sets them itself.
 void Record::leave_out_starts_without_entries(const std::vector<store::LoopExecution>& executions) {
   std::set<std::pair<std::int64_t, std::string>> with_locals;
   const std::string begin = entry_name("");

@@ -1,4 +1,4 @@
-// The record of a run as a replay needs it, indexed by place.
+// The record of a run in the form that a replay needs.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -16,37 +16,40 @@ namespace flor::detail {
 /// The record of a run, indexed by place.
 class Record {
  public:
-  /// Ranks that load in different places would wait for each other in different collectives.
+  /// Whose checkpoints may be loaded. Ranks that load at different places would wait for each other
+  /// in different collective operations, so they load only what all ranks have.
   enum class Places { own, of_all_ranks };
   Record(const store::Catalog& catalog, const store::Run& run, Places places = Places::own);
 
-  /// For a run that was forked: leaves out boundaries with which only the run that it was forked
-  /// from can begin, whose arguments and sources may be others.
+  /// For a run that was forked from another: leaves out the boundaries from which only that other
+  /// run can be replayed, since its arguments and sources may differ.
   void leave_out_copied(const store::Catalog& catalog);
 
   std::int64_t run() const { return run_; }
 
   const store::MainLoop* main_loop(const std::string& name) const;
   const std::vector<store::MainLoop>& main_loops() const { return main_loops_; }
-  /// Id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
+  /// The id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
   /// (store::Elsewhere).
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
-  /// The iterations with which a replay can begin, and the number of all where the end is stored.
+  /// The iterations from which a replay of this main loop can begin, since the state before them is
+  /// stored. The total number of iterations is among them if the state at the end is stored.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
-  /// The same of all main loops; those without any may be absent.
+  /// The iterations from which a replay can begin, by main loop. A loop without stored boundaries
+  /// may be absent.
   const std::map<std::int64_t, std::set<std::int64_t>>& boundaries() const { return boundaries_; }
   const store::LoopExecution* execution(const store::CheckpointKey& key) const;
-  /// The loop may have been left by a `return` that left its main loop, too: code that follows it
-  /// was perhaps never executed, so it cannot be skipped.
+  /// Whether the nested loop may have been left by a `return` that also left its main loop. Then
+  /// the code after the nested loop may never have been executed, so the loop cannot be skipped.
   bool main_loop_may_have_been_left_from(const store::CheckpointKey& nested_end) const;
-  /// A nested loop was left before its range was exhausted.
+  /// Whether some nested loop was left before its range was exhausted.
   bool nested_left_early() const;
-  /// Names of the nested loops, without the number of the execution.
+  /// Names of the nested loops, without the numbers that distinguish repeated executions.
   const std::set<std::string>& nested_loops() const { return nested_; }
-  /// The nested loops that were executed in an iteration.
+  /// The nested loops that the recording executed in an iteration.
   std::set<std::string> executed_in(std::int64_t main_loop, std::int64_t iteration) const;
   std::int64_t epochs() const { return epochs_; }
-  /// The first epoch that the run itself computed; 0 until `leave_out_copied`.
+  /// The first epoch that this run itself computed; 0 until `leave_out_copied` is called.
   std::int64_t first_epoch() const { return first_epoch_; }
 
  private:

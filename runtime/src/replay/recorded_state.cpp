@@ -14,7 +14,7 @@
 namespace flor::detail {
 namespace {
 
-/// Whether only unregistered state differs: drawn random numbers, settings.
+/// Whether only state that no object holds differs: random generators, settings.
 bool only_ambient(const std::vector<StateDifference>& differences) {
   return std::ranges::all_of(differences, [](const auto& difference) {
     return difference.name[0] == '@' && difference.name != kSharingItem;
@@ -23,7 +23,7 @@ bool only_ambient(const std::vector<StateDifference>& differences) {
 
 }  // namespace
 
-/// A checkpoint is often asked for several times in a row.
+/// Opens a checkpoint. Keeps the last one open, since it is often asked for several times in a row.
 const store::CheckpointReader& RecordedState::reader(std::int64_t checkpoint) {
   if (!reader_ || open_checkpoint_ != checkpoint) {
     const store::Elsewhere* elsewhere = store::Elsewhere::of_process();
@@ -44,8 +44,8 @@ std::int64_t RecordedState::brought(std::int64_t checkpoint) {
   return here;
 }
 
-/// Digests show whether something differs, and are known of checkpoints elsewhere, too; showing how
-/// takes the content.
+/// Compares with a checkpoint. Whether something differs can be told from digests, which are also
+/// known for checkpoints elsewhere. Telling how it differs needs the content.
 std::vector<StateDifference> RecordedState::compare(std::int64_t checkpoint,
                                                     const CompareWith& compare) {
   if (checkpoint >= 0) return compare(reader(checkpoint));
@@ -113,7 +113,8 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
       });
   const bool inside = key.kind == store::CheckpointKind::loop_end;
   if (!inside && !differences.empty() && only_ambient(differences)) {
-    // A new log statement may draw random numbers; the replay continues with the recorded ones.
+    // A new log statement may draw random numbers. The replay continues with the recorded
+    // generators.
     if (computed) comparison_.state(part, where, {});
     if (!told_random_) {
       told_random_ = true;
@@ -124,8 +125,8 @@ void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& 
   } else if (computed || !differences.empty()) {
     comparison_.state(part, where, differences);
   }
-  // The next stretch starts from the recorded state in any case, so that one difference does not
-  // taint all that follows.
+  // The next stretch always starts from the recorded state, so that one difference does not affect
+  // everything after it.
   if (!differences.empty()) restore(key, attached);
 }
 

@@ -1,4 +1,4 @@
-// The recorded state of a run: restored into the program, and compared with computed state.
+// The recorded state of a run: restored into the program, or compared with state that it computed.
 #pragma once
 
 #include "replay/recorded_run.h"
@@ -18,12 +18,12 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread. Its arguments must outlive it. Every function throws Error
-/// where a checkpoint does not fit the registered objects, and Damaged where the store does not
-/// hold what was written.
+/// Restores recorded states of one run, and compares them. To be used by the session's thread. The
+/// arguments must outlive this object. Every function throws Error if a checkpoint does not fit the
+/// registered objects, and Damaged if the store does not have what was written.
 class RecordedState {
  public:
-  /// `set_threads`: restoring also returns to the recorded number of threads.
+  /// `set_threads`: restoring also sets the recorded number of threads.
   RecordedState(const store::Store& store, const Record& record, const Registry& registry,
                 Comparison& comparison, bool set_threads)
       : store_(store),
@@ -32,24 +32,25 @@ class RecordedState {
         comparison_(comparison),
         set_threads_(set_threads) {}
 
-  /// The same of other objects than the registered ones, which must outlive it, too.
+  /// The recorded state for other objects than the registered ones. They must outlive the result.
   RecordedState of(const Registry& objects) const {
     return {store_, record_, objects, comparison_, set_threads_};
   }
 
-  /// False if no such checkpoint is stored.
+  /// Restores the state. Returns false if no such checkpoint is stored.
   bool restore(const store::CheckpointKey& key, const std::vector<Slot>& attached);
-  /// Gives the attached locals of a loop the values that they had when it began.
+  /// Restores the attached locals of a loop to the values that they had when it began.
   void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
-  /// The checkpoint holds all the attached locals.
+  /// Whether the checkpoint has all of the attached locals.
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
-  /// Compares the state with the checkpoint that was taken there, if any, and corrects it.
-  /// `computed`: the state was computed by the program, not just loaded. `part`: the part that the
-  /// comparison counts for.
+  /// Compares the state with the checkpoint that was taken at this point, if any, and then sets it
+  /// to the recorded one. `computed`: the program computed the state instead of loading it. `part`
+  /// is the part to which the comparison belongs.
   void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
                     const std::vector<Slot>& attached, bool computed);
 
-  /// The local number of a checkpoint that is to be read: one that is elsewhere is fetched.
+  /// The id of a checkpoint in this store, so that it can be read; if it is elsewhere, it is
+  /// fetched first.
   std::int64_t brought(std::int64_t checkpoint);
 
   std::int64_t restored() const { return restored_; }
@@ -66,8 +67,8 @@ class RecordedState {
   const Registry& registry_;
   Comparison& comparison_;
   bool set_threads_;
-  std::map<std::int64_t, std::int64_t> brought_;  // by their numbers elsewhere
-  std::int64_t open_checkpoint_ = 0;              // the one that `reader_` reads
+  std::map<std::int64_t, std::int64_t> brought_;  // by their ids elsewhere
+  std::int64_t open_checkpoint_ = 0;              // id of the one that `reader_` reads
   std::unique_ptr<store::CheckpointReader> reader_;
   std::int64_t restored_ = 0;
   std::uint64_t restored_bytes_ = 0;

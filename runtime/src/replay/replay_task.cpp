@@ -26,7 +26,7 @@ ProgramStart own_start(const Flags& flags) {
   return start;
 }
 
-/// The epochs that the flags choose among those that the run's own program computes as recorded.
+/// The epochs that the flags choose, among those that the run itself has computed.
 std::vector<Epochs> chosen_epochs(const TaskFacts& facts) {
   const Flags& flags = facts.flags;
   const std::int64_t first = facts.record.first_epoch(), all = facts.record.epochs();
@@ -88,8 +88,8 @@ void ReplayTask::take_epochs(const std::string& digest) {
        .question = question_of(digest, recorded_arguments(flags), question())});
 }
 
-/// A digest of the question that this process answers, including the loops that it found to
-/// execute: the sources may have changed although the program has not.
+/// A digest of the question that this process answers. It includes the loops found by comparing
+/// sources, since the sources may have changed although the program has not.
 std::string ReplayTask::asking_digest() const {
   std::string digest = facts_.program_digest;
   if (!facts_.flags.probes.empty() || facts_.probes.loops().empty()) return digest;

@@ -1,5 +1,5 @@
-// The work of a replaying process: its epochs, as its flags or `flor replay` say, and the question
-// that it answers.
+// The work of a replaying process: its epochs, as the flags or `flor replay` choose them, and the
+// question that it answers.
 #pragma once
 
 #include "protocol/flags.h"
@@ -20,7 +20,7 @@
 
 namespace flor::detail {
 
-/// The sources of the work. All must outlive the task.
+/// What determines the work. Everything here must outlive the task.
 struct TaskFacts {
   store::Store& store;
   const Flags& flags;
@@ -28,32 +28,33 @@ struct TaskFacts {
   const Record& record;
   const Probes& probes;
   const PluginCalls& plugin;
-  std::string program_digest;  ///< of this program, taken before the plug-in was loaded
-  bool strong = false;  ///< from the start: the user or the question needs it
+  std::string program_digest;  ///< of this program, computed before the plug-in was loaded
+  bool strong = false;  ///< strong from the start, since the user or the question needs it
 };
 
-/// Belongs to the session's thread; the assignment says itself which thread may call what.
+/// The epochs that this process replays, and the question that it answers. To be used by the
+/// session's thread; Assignment says which thread may call its functions.
 class ReplayTask {
  public:
-  /// Takes the work, says on stderr what it is, and enters the replay in the catalog, unless
+  /// Determines the work, says on stderr what it is, and enters the replay in the catalog unless
   /// `flor replay` does so. Throws UsageError for epochs that the run does not have, and what the
   /// catalog throws.
   explicit ReplayTask(const TaskFacts& facts);
 
-  /// Whether nothing is left for this process to do: then there is no assignment, or nothing in it.
+  /// Whether nothing is left for this process to do. Then there is no assignment, or an empty one.
   bool is_empty() const { return empty_; }
   Assignment& assignment() { return *assignment_; }
   Epochs first_piece() const { return first_piece_; }
-  /// How many epochs were asked for; 0 in a worker, which does not know.
+  /// How many epochs were requested; 0 in a worker, which does not know.
   std::int64_t asked() const { return count_of(epochs_); }
   const std::vector<Epochs>& epochs() const { return epochs_; }
-  /// Its number in the catalog.
+  /// The replay's id in the catalog.
   std::int64_t id() const { return id_; }
-  /// As this program was started.
+  /// How this program was started.
   const ProgramStart& start() const { return start_; }
-  /// The parts of an order that define the question.
+  /// An order with the members that define the replay's question.
   WorkerOrder question() const;
-  /// Where its findings go: into the store, or to `flor replay`.
+  /// Makes the destination of its findings: the store, or `flor replay`.
   std::unique_ptr<Findings> make_findings();
 
  private:
@@ -70,7 +71,7 @@ class ReplayTask {
   bool empty_ = false;
 };
 
-/// The program's own arguments in a replay, as a record has them.
+/// The arguments of a replay that are the program's own, as a record has them.
 std::vector<std::string> recorded_arguments(const Flags& flags);
 
 }  // namespace flor::detail

@@ -37,7 +37,8 @@ ReplayedArguments::ReplayedArguments(const store::Catalog& catalog, const store:
     const auto found = arguments_.find(name);
     const bool recorded = found != arguments_.end() && found->second.is_secret();
     if (!recorded && !secrets_.was_given(name)) refuse_kwargs();
-    ::setenv(store::secret_variable(name).c_str(), text.c_str(), 1);  // for those that it starts
+    // Processes that this process starts read the value from their environment.
+    ::setenv(store::secret_variable(name).c_str(), text.c_str(), 1);
   }
 }
 

@@ -1,4 +1,5 @@
-// The arguments of the recorded run, which a replay uses again; it asks the user for secrets.
+// The arguments of the recorded run, which a replay uses again. The values of secrets are not
+// recorded, and must be given.
 #pragma once
 
 #include "session/secret_arguments.h"
@@ -12,24 +13,24 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread.
+/// Answers the calls of flor::arg in a replay. To be used by the session's thread.
 class ReplayedArguments {
  public:
-  /// Refuses --kwargs that no record would mask: a replay uses the recorded arguments. Needs no
-  /// store, and so comes before one is opened. Throws UsageError.
+  /// Refuses --kwargs whose values a record would not mask, since a replay uses the recorded
+  /// values. Needs no store, so it is called before one is opened. Throws UsageError.
   static void check(const std::map<std::string, std::string>& kwargs);
 
   ReplayedArguments() = default;
-  /// `kwargs`: those of this process, which only give values of secrets; puts them into the
-  /// environment, for processes that this one starts. Throws UsageError for one that the record
-  /// does not mask.
+  /// `kwargs` are those of this process, which only give the values of secrets. Also puts them into
+  /// the environment, for processes that this process starts. Throws UsageError for one that the
+  /// record does not mask.
   ReplayedArguments(const store::Catalog& catalog, const store::Run& run,
                     const std::map<std::string, std::string>& kwargs);
 
-  /// The recorded value, or that of the secret. Nothing, with a warning, where none was recorded:
-  /// the program's own is used. Throws UsageError where a secret has to be given.
+  /// The recorded value, or the given value of a secret. Nothing, with a warning, if none was
+  /// recorded: the program's own value is then used. Throws UsageError if a secret has to be given.
   std::optional<std::string> value(std::string_view name, Fallback fallback) const;
-  /// The recorded value as a plug-in may see it: null for a secret, and where there is none.
+  /// The recorded value as a plug-in may see it: null for a secret, and if there is none.
   const char* shown(const char* name) const;
 
  private:

@@ -51,7 +51,7 @@ void set_threads(const Flags& flags, const store::Run& run) {
   if (flags.threads) {
     adapter().set_threads(*flags.threads);
   } else if (recorded != run.start.environment.end()) {
-    // The record of a fetched run may hold anything here.
+    // The record of a fetched run may have any text here.
     const int threads = std::atoi(recorded->second.c_str());
     if (threads > 0 && threads <= kThreadsMax) adapter().set_threads(threads);
   }
@@ -64,14 +64,14 @@ store::CheckpointKey key_of_end(const Frame& nested, const Frame& main) {
           .loop = nested.component};
 }
 
-/// The run came to no later code outside its loops.
+/// Whether the recorded run has no later code outside its loops than this section.
 bool ends_the_record(const Record& record, std::int64_t section) {
   const auto& loops = record.main_loops();
   return section == (loops.empty() ? 0 : loops.back().ordinal + (loops.back().ended ? 1 : 0));
 }
 
-/// `flor replay` waits for the parts that a worker has taken: one that can keep nothing more ends,
-/// so that another takes them.
+/// Ends this worker, which cannot keep anything more. `flor replay` waits for the parts that it has
+/// taken, and gives them to another worker.
 void end_worker(const std::string& why) {
   say(Level::error, fmt::format("the replay's values could not be kept: {}", why));
   std::_Exit(static_cast<int>(ExitStatus::failed));
@@ -95,7 +95,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
       catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
   record_->leave_out_copied(catalog);
   check_probes(flags_, *record_);
-  std::string digest = program_digest();  // without the plug-in
+  std::string digest = program_digest();  // computed before the plug-in is loaded
   plugin_ = PluginCalls(flags_,
                         {.key = run_.key,
                          .experiment = run_.start.experiment,
@@ -141,8 +141,8 @@ void Replayer::open(bool strong) {
   hurry_.emplace(*background_);  // there is no training that it could disturb
 }
 
-/// Where the program is the same, of the same sources, with the same arguments: it logs the
-/// recorded values.
+/// Where the program is the recorded one, with the same sources and arguments, so that it must log
+/// the recorded values.
 SameProgram Replayer::same_program() const {
   const std::string& digest = run_.start.program_digest;
   const bool recorded_by_one = std::ranges::all_of(
@@ -226,7 +226,7 @@ void Replayer::end_main(Frame& frame, LoopEnd how) {
   if (frame.ordinal < 0 && how == LoopEnd::broke) walk_->count_new_epoch();
   if (frame.ordinal < 0 || how == LoopEnd::failed) return;
   if (how == LoopEnd::broke) end_iteration(frame);
-  if (flags_.worker_socket >= 0) {  // else `finish` prints how many there are
+  if (flags_.worker_socket >= 0) {  // without a worker `finish` prints how many there are
     const Epochs unvisited = walk_->unvisited(frame);
     for (std::int64_t epoch = unvisited.first; epoch < unvisited.end; ++epoch) {
       comparison_.difference(
@@ -245,10 +245,11 @@ bool Replayer::restore_boundary(const store::MainLoop& loop, std::int64_t iterat
   return state_->restore({.main_loop = loop.ordinal, .iteration = iteration, .loop = {}}, {});
 }
 
-/// The session's thread has nothing to do until it has the next piece.
+/// Waits for the next piece: the session's thread has nothing else to do.
 Epochs Replayer::next_piece(const Position& position) {
   report_work();
-  post([](PartChecker& parts) { parts.keep(true); });  // `flor replay` may wait for it
+  // `flor replay` may be waiting for these parts.
+  post([](PartChecker& parts) { parts.keep(true); });
   const Epochs piece = task_->assignment().next(position);
   times_.begin_part();
   return piece;
@@ -289,7 +290,7 @@ void Replayer::enter_part(std::int64_t part, bool ours) {
   });
 }
 
-/// `recorded`: the run got there.
+/// `recorded`: the recorded run reached this section.
 void Replayer::enter_section(bool recorded) {
   const std::int64_t section = walk_->section();
   const bool ours = task_->assignment().keeps(section);
@@ -359,7 +360,8 @@ bool Replayer::skips(const Frame& frame, const store::CheckpointKey& key, bool s
   return decision.skips();
 }
 
-/// Nothing where there is no plug-in, it is not called there, or the epoch is only on the way.
+/// Does nothing without a plug-in, if it is not to be called at this point, or if the epoch is only
+/// executed to reach another.
 void Replayer::show_live(ProbeAt at, const Frame* nested) {
   const Frame& main = main_frame();
   if (walk_->catching_up()) return;
@@ -425,7 +427,7 @@ void Replayer::left_nested(Frame& frame, LoopEnd how) {
 // ---------------------------------------------------------------------------------------------
 // Checkpoints that the program takes.
 
-/// Restores the state that the recorded run had when it took its checkpoint here.
+/// Restores the state that the recorded run had when it took its checkpoint at this place.
 std::string Replayer::save_checkpoint(std::string_view, const std::map<std::string, double>&,
                                       std::vector<Slot> objects) {
   const VisitedPlaces::Visit here = visits_.saves.next(journal_);
@@ -514,7 +516,7 @@ store::ReplayResult Replayer::make_result(bool failed, std::string_view message)
   return result;
 }
 
-/// The background thread has been drained.
+/// To be called when the background thread has been drained.
 ExitStatus Replayer::conclude_replay(bool failed, std::string_view message) {
   store::ReplayResult result = make_result(failed, message);
   const std::string& failure = parts_->failure();
@@ -526,7 +528,7 @@ ExitStatus Replayer::conclude_replay(bool failed, std::string_view message) {
   if (state_->restored_bytes() > 0) {
     parts_->findings().add_restore_time({state_->restored_bytes(), state_->restore_seconds()});
   }
-  if (failed) return ExitStatus::done;  // the program prints it itself
+  if (failed) return ExitStatus::done;  // the program prints the failure itself
   report_work();
   files_->report();
   if (alone) {

@@ -1,4 +1,4 @@
-// Replaying: turns the events of a program's loops into calls of those who decide which epochs are
+// Replaying: passes the events of a program's loops on to the classes that decide which epochs are
 // visited (SegmentWalk), which loops are skipped (skip.h), and whether the results equal the
 // record.
 #pragma once
@@ -27,18 +27,18 @@
 
 namespace flor::detail {
 
-/// How long a replay and its parts have taken. Belongs to the session's thread.
+/// How long a replay and its parts have taken, in seconds. To be used by the session's thread.
 class ReplayTimes {
  public:
   double seconds() const { return seconds_since(began_); }
-  /// The first main loop begins; further calls change nothing.
+  /// Called when the first main loop begins; later calls change nothing.
   void note_first_loop() {
     if (!startup_) startup_ = seconds();
   }
-  /// Until then; 0 if there was none.
+  /// Seconds until the first main loop began; 0 if there was none.
   double startup() const { return startup_.value_or(0); }
   void begin_part() { part_began_ = Clock::now(); }
-  /// The seconds that the part took; the next one begins.
+  /// Ends a part: returns the seconds that it took, and begins the next.
   double end_part() { return seconds_since(std::exchange(part_began_, Clock::now())); }
 
  private:
@@ -46,8 +46,8 @@ class ReplayTimes {
   std::optional<double> startup_;
 };
 
-/// The session of a replay. Belongs to the session's thread, except `keep`, `tick` and what `post`
-/// is given, which run on the background thread and touch the part checker alone.
+/// The session of a replay. To be used by the session's thread, except `keep`, `tick` and the
+/// functions passed to `post`: these run on the background thread and use only the part checker.
 class Replayer : public Runtime, private WalkHost {
  public:
   explicit Replayer(Flags flags);
@@ -57,7 +57,7 @@ class Replayer : public Runtime, private WalkHost {
   const store::Run& run() const override { return run_; }
   std::filesystem::path output_directory() override { return files_->directory(); }
   bool catching_up() const override { return walk_ && walk_->catching_up(); }
-  /// Whether nothing is left for this process to do; the user has been told.
+  /// Whether nothing is left for this process to do, which the user has been told.
   bool empty() const { return task_->is_empty(); }
 
   void arrive(Frame& frame, bool gone) override;
@@ -84,7 +84,7 @@ class Replayer : public Runtime, private WalkHost {
   void tick() override;
 
  private:
-  // The walk's host.
+  // Functions of WalkHost.
   bool restore_boundary(const store::MainLoop& loop, std::int64_t iteration) override;
   Epochs next_piece(const Position& position) override;
   bool is_answered_from_store(const store::MainLoop& loop, std::int64_t iteration) const override;
@@ -92,45 +92,46 @@ class Replayer : public Runtime, private WalkHost {
 
   void open(bool strong);
   SameProgram same_program() const;
-  /// Whether the nested loop is skipped; counts it, with its reason.
+  /// Decides whether the nested loop is skipped, and counts the decision with its reason.
   bool skips(const Frame& frame, const store::CheckpointKey& key, bool stored);
   void end_iteration(Frame& frame);
   void show_live(ProbeAt at, const Frame* nested);
   void report_work();
 
-  /// Values logged from now on belong to `part`, and are kept if it is this process's.
+  /// From here on logged values belong to `part`. They are kept if the part is `ours`, this
+  /// process's.
   void enter_part(std::int64_t part, bool ours);
   void enter_section(bool recorded);
   void complete_section();
   void complete_epoch(std::int64_t epoch);
-  /// The part's values have all been logged. `whole`: nothing that belongs to it was skipped.
+  /// Called when all values of the part have been logged. `whole`: nothing in the part was skipped.
   void complete(std::int64_t part, bool whole);
-  /// Runs this on the background thread, when all that was logged until now has been looked at.
+  /// Runs `what` on the background thread, after everything logged until now has been examined.
   void post(std::function<void(PartChecker&)> what);
   store::ReplayResult make_result(bool failed, std::string_view message);
   ExitStatus conclude_replay(bool failed, std::string_view message);
 
   store::Run run_;
-  std::optional<store::RunUse> use_;  // before anything is looked up
+  std::optional<store::RunUse> use_;  // first, so that it is taken before anything is looked up
   ReplayedArguments arguments_;
   std::unique_ptr<Record> record_;
   std::unique_ptr<Probes> probes_;
   PluginCalls plugin_;
   std::unique_ptr<ReplayTask> task_;
   Comparison comparison_;
-  // None of the next where there is nothing to do.
-  std::optional<ReplayFiles> files_;  // of the program's own
+  // The next four are null if there is nothing to do.
+  std::optional<ReplayFiles> files_;  // files that the program writes
   std::unique_ptr<RecordedState> state_;
   std::unique_ptr<SegmentWalk> walk_;
-  std::unique_ptr<PartChecker> parts_;  // on the background thread, read after draining
-  std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // once they are needed
+  std::unique_ptr<PartChecker> parts_;  // used by the background thread; read after draining it
+  std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // read when first needed
   std::optional<Background::Hurry> hurry_;
 
   EpochPath path_;             // of the iteration that is being executed
-  bool section_ours_ = false;  // values logged now, outside the loops, are kept
+  bool section_ours_ = false;  // values logged outside the loops are kept
   bool interrupted_told_ = false;
   WorkDone work_;
-  std::int64_t visited_ = 0;  // epochs that were asked for
+  std::int64_t visited_ = 0;  // number of requested epochs that were visited
   ReplayTimes times_;
 };
 

@@ -52,7 +52,8 @@ LoopScope::Start SegmentWalk::begin_new(Frame& frame) {
         frame.component, record_.loops[static_cast<std::size_t>(section_)].name));
   }
   if (record_.finished) {
-    // Added since the record: its epochs follow the recorded ones, and are not shared out.
+    // The loop was added after the recording: its epochs follow the recorded ones, and every
+    // process visits them.
     frame.first_epoch = record_.epochs + epochs_added_;
     return {};
   }
@@ -67,8 +68,9 @@ LoopScope::Start SegmentWalk::visit(Frame& frame, bool random_access) {
   const auto start = restore_start();
   frame.index = start.value_or(0);
   aim_at(frame, target_);
-  // An iterator that is more than a position is begun in the state in which it was recorded to
-  // begin (a sampler draws its permutation then), whichever state is restored afterwards.
+  // Beginning an iterator that is more than a position may depend on the state, as when a sampler
+  // draws its permutation. So the recorded state at the beginning is restored first, whichever
+  // state is restored afterwards.
   const bool begins_anew = !random_access && start && *start > 0;
   if (begins_anew) host_.restore_boundary(loop, 0);
   if (!start && loop.first_epoch + target_.first > 0) {
@@ -93,7 +95,7 @@ bool SegmentWalk::must_restore(std::int64_t iteration) {
 }
 
 std::int64_t SegmentWalk::part_of(const Frame& main) const {
-  if (main.index < target_.first && target_.first == loop_->iterations) {  // passing this loop by
+  if (main.index < target_.first && target_.first == loop_->iterations) {  // this loop is passed by
     return piece_.empty() ? store::part_outside(section_) : piece_.first;
   }
   return main.first_epoch + std::max(main.index, target_.first);
@@ -131,7 +133,7 @@ void SegmentWalk::take_piece(const Frame& frame, bool goes_back) {
                              .reach = goes_back ? Reach::any : Reach::forward});
 }
 
-/// The iterations of this loop that are to be executed next.
+/// The next iterations of this loop to be executed.
 Epochs SegmentWalk::next_target(const Frame& frame) const {
   Epochs target = part_of_loop(piece_, frame.first_epoch, loop_->iterations);
   for (std::int64_t i = target.first + 1; i < target.end; ++i) {
@@ -140,8 +142,9 @@ Epochs SegmentWalk::next_target(const Frame& frame) const {
   return target;
 }
 
-/// Passes the iterations that come next in this loop and are answered from their stored state. The
-/// rest of `piece_` is empty, lies after this loop, or begins with an epoch that has to be executed.
+/// Answers the next iterations of this loop that can be answered from their stored state.
+/// Afterwards `piece_` is empty, lies after this loop, or begins with an epoch that has to be
+/// executed.
 void SegmentWalk::answer_from_store(Frame& frame) {
   for (;;) {
     const Epochs here = part_of_loop(piece_, frame.first_epoch, loop_->iterations);
@@ -155,7 +158,7 @@ void SegmentWalk::answer_from_store(Frame& frame) {
 LoopScope::Start SegmentWalk::pass_by(Frame& frame) {
   const store::MainLoop& loop = *loop_;
   const bool builds_on_it = builds_on();
-  if (builds_on_it && strong_) {  // from the start means every earlier loop, too
+  if (builds_on_it && strong_) {  // a strong walk also executes every earlier loop
     target_ = {loop.iterations, loop.iterations};
     return visit(frame, false);
   }
@@ -172,8 +175,8 @@ LoopScope::Start SegmentWalk::pass_by(Frame& frame) {
       return {.visit = false};
     }
   }
-  // The state that later code builds on is not stored, or does not fit yet: catch up through the
-  // whole rest of the loop.
+  // The state that later code needs is not stored, or does not fit yet: executes the whole rest of
+  // the loop.
   target_ = {loop.iterations, loop.iterations};
   return visit(frame, false);
 }
@@ -181,13 +184,13 @@ LoopScope::Start SegmentWalk::pass_by(Frame& frame) {
 void SegmentWalk::aim_at(Frame& frame, Epochs target) {
   target_ = target;
   frame.limit = target.end;
-  // Only a loop left by break ended before the range was advanced once more.
+  // Only a loop that was left by `break` ended before its range was advanced once more.
   frame.limit_broke = target.end < loop_->iterations || loop_->broke || !loop_->ended;
 }
 
 /// Restores the boundary from which the target is reached. A program that adds layers, parameter
-/// groups or registered objects while it trains does not have them when the loop begins: it is
-/// walked to where they fit.
+/// groups or registered objects while it trains does not have them when the loop begins. Then its
+/// iterations are executed until they fit.
 std::optional<std::int64_t> SegmentWalk::restore_start() {
   const store::MainLoop& loop = *loop_;
   const std::set<std::int64_t>& stored = boundaries();
@@ -201,7 +204,7 @@ std::optional<std::int64_t> SegmentWalk::restore_start() {
   } catch (const Error& error) {
     const auto first = start_boundary(stored, target_.first, /*strong=*/true);
     if (first == start) throw;
-    host_.restore_boundary(loop, *first);  // throws if it is the program that has changed
+    host_.restore_boundary(loop, *first);  // throws if the program itself has changed
     strong_ = true;
     say(Level::warn,
         fmt::format("the state before epoch {} does not fit what the program has when {} begins "
@@ -211,7 +214,7 @@ std::optional<std::int64_t> SegmentWalk::restore_start() {
   }
 }
 
-/// Continues after a target: with the next one in this loop, or out of it.
+/// Continues after a target: with the next target in this loop, or after the loop.
 LoopScope::Move SegmentWalk::go_on(Frame& frame) {
   piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
   if (piece_.empty()) take_piece(frame, goes_back());
@@ -228,14 +231,14 @@ LoopScope::Move SegmentWalk::go_on(Frame& frame) {
   return {.go_on = !frame.limit_broke};
 }
 
-/// Whether earlier states can be restored: not in a program that registers more while it trains, as
-/// they no longer fit; and unregistered variables keep the values of later epochs.
+/// Whether earlier states can be restored. They do not fit a program that registers more while it
+/// trains, and unregistered variables keep the values of later epochs.
 bool SegmentWalk::goes_back() const {
   return random_access_ && !strong_ && registry_.names() == registered_;
 }
 
-/// Whether code after the loop needs the state that the loop leaves. From the start
-/// (strong) all remaining work does, however far ahead it is.
+/// Whether code after the loop needs the state that the loop leaves. In a strong walk all remaining
+/// work needs it, however far ahead it is.
 bool SegmentWalk::builds_on() const {
   if (!piece_.empty()) return true;
   return strong_ ? assignment_.keeps_from(section_) : assignment_.keeps(section_);
@@ -257,12 +260,13 @@ LoopScope::Move SegmentWalk::jump(Frame& frame) {
   return {.go_on = true, .steps = frame.index - here + 1};
 }
 
-/// Tries to restore the state ahead. False, and back in the state of `here`, where the program does
-/// not have the objects for it yet: it has to be walked to.
+/// Tries to restore the state ahead. Returns false, after restoring the state of `here`, if the
+/// program does not have the objects for it yet, so that the iterations before it must be executed.
 bool SegmentWalk::restore_ahead(std::int64_t ahead, std::int64_t here) {
   const store::MainLoop& loop = *loop_;
   try {
-    // Another iterator may change the state when it is advanced.
+    // Advancing an iterator that is more than a position may change the state, so it is restored
+    // again later.
     if (host_.restore_boundary(loop, ahead) && random_access_) restored_ = ahead;
     return true;
   } catch (const Damaged&) {
@@ -287,7 +291,7 @@ void SegmentWalk::restore_end(const Frame& frame) {
     if (host_.restore_boundary(loop, loop.iterations)) return;
   } catch (const Damaged&) {
     throw;
-  } catch (const Error& error) {  // e.g. objects that are registered in a later epoch
+  } catch (const Error& error) {  // such as objects that are registered in a later epoch
     why = fmt::format("does not fit: {}", error.what());
   }
   say(Level::warn, fmt::format("what follows loop {} runs on the state after epoch {}, since the "

@@ -1,5 +1,5 @@
-// How a replay reaches its epochs: which of them a main loop visits, from which stored boundary it
-// starts, what it passes through on the way, and in which state the code after the loop runs.
+// How a replay reaches its epochs: which epochs a main loop visits, from which stored boundary it
+// starts, what it executes on the way, and in which state the code after the loop runs.
 #pragma once
 
 #include "protocol/plan.h"
@@ -19,47 +19,48 @@
 
 namespace flor::detail {
 
-/// The replay around a walk, which carries out what the walk decides.
+/// Carries out what a walk decides. Implemented by the replay around the walk.
 class WalkHost {
  public:
   virtual ~WalkHost() = default;
 
-  /// Brings the program into the state before an iteration of the loop, or, with the number of its
-  /// iterations, into that at its end. False: it is not stored. Throws Error where it does not fit
-  /// the objects that the program has by now, and Damaged where the store is damaged.
+  /// Brings the program into the state before an iteration of the loop; the total number of
+  /// iterations stands for the state at the loop's end. Returns false if that state is not stored.
+  /// Throws Error if it does not fit the program's present objects, and Damaged if the store is
+  /// damaged.
   virtual bool restore_boundary(const store::MainLoop& loop, std::int64_t iteration) = 0;
-  /// The next epochs for a program at this place; empty: there are none, or none for now.
+  /// Returns the next epochs for a program at this position; empty if there are none, or none yet.
   virtual Epochs next_piece(const Position& position) = 0;
-  /// Whether the stored state answers for this iteration, so that it is not executed.
+  /// Whether the stored state alone answers for this iteration, so that it need not be executed.
   virtual bool is_answered_from_store(const store::MainLoop& loop,
                                       std::int64_t iteration) const = 0;
-  /// Lets it answer.
+  /// Answers for this iteration from the stored state.
   virtual void answer_from_store(Frame& main, std::int64_t iteration) = 0;
 };
 
-/// The record as a walk needs it. What it refers to must outlive the walk.
+/// What a walk needs of the record. All that it refers to must outlive the walk.
 struct WalkedRecord {
   const std::vector<store::MainLoop>& loops;
-  /// By main loop: the iterations before which the state is stored, and the number of all where the
-  /// state at the end is.
+  /// The iterations before which the state is stored, by main loop. The total number of iterations
+  /// is among them if the state at the loop's end is stored.
   const std::map<std::int64_t, std::set<std::int64_t>>& boundaries;
   std::int64_t epochs = 0;
-  bool finished = false;  ///< the run came to its end
+  bool finished = false;  ///< the run ended in order
 };
 
-/// One program's way through the main loops of its record, in the order in which the program comes
-/// to them. A piece is a range of epochs that the assignment gives out; the target is the part of
-/// it that lies in the present main loop.
+/// How one program moves through its main loops, in the order in which it reaches them. A piece is
+/// a range of epochs that the assignment hands out. The target is the part of the piece that is in
+/// the present main loop.
 ///
 /// A walk is weak while it starts from the nearest stored state, and strong when it executes all
-/// epochs from the first stored one. A weak walk becomes strong where a stored state does not fit
-/// the program, as in one that registers objects while it trains.
+/// epochs from the first stored state. A weak walk becomes strong if a stored state does not fit
+/// the program, for example one that registers objects while it trains.
 ///
-/// Belongs to the session's thread. All functions but the accessors may throw what WalkHost throws.
-/// Warnings go to stderr, and differences from the record to the comparison.
+/// To be used by the session's thread. All functions but the accessors may throw what WalkHost
+/// throws. Reports warnings on stderr, and differences from the record to the comparison.
 class SegmentWalk {
  public:
-  /// The arguments must outlive the walk. `piece`: the first one, before any loop begins.
+  /// The arguments must outlive the walk. `piece` is the first one, taken before any loop begins.
   SegmentWalk(WalkedRecord record, Epochs piece, const Assignment& assignment,
               const Registry& registry, Comparison& comparison, WalkHost& host, bool strong)
       : record_(record),
@@ -70,42 +71,45 @@ class SegmentWalk {
         strong_(strong),
         piece_(piece) {}
 
-  /// A recorded main loop begins. Sets its place, limits and first iteration in the frame. Nothing:
-  /// neither this loop nor code after it is this process's, so the program may end.
+  /// Called when a recorded main loop begins. Sets its place, limits and first iteration in
+  /// `frame`. Returns nothing if neither this loop nor any code after it belongs to this process,
+  /// so that the program may end.
   std::optional<LoopScope::Start> begin(const store::MainLoop& loop, Frame& frame,
                                         bool random_access);
-  /// A main loop begins that is not in the record. It is visited if it was added after the
-  /// recorded ones; the record of a run that was interrupted ends before it. Throws Error if
-  /// recorded loops are still to come.
+  /// Called when a main loop begins that the record does not have. The loop is visited if it was
+  /// added after the recorded ones; if the recorded run was interrupted before it, it is not.
+  /// Throws Error if recorded loops should still come.
   LoopScope::Start begin_new(Frame& frame);
-  /// The range of the loop was stepped to the iteration in the frame: whether the boundary there
-  /// was not restored yet. Asking again says yes.
+  /// Called when the range has been stepped to the iteration in the frame. Returns true if the
+  /// boundary there has not been restored yet; a second call for it always returns true.
   bool must_restore(std::int64_t iteration);
-  /// An iteration begins.
+  /// Called when an iteration begins.
   void enter(const Frame& frame) { catching_up_ = frame.index < target_.first; }
-  /// An iteration has ended, and `frame.index` counts it.
+  /// Called when an iteration has ended; `frame.index` already counts it.
   LoopScope::Move leave(Frame& frame);
-  /// An iteration of a new loop has ended, or was left.
+  /// Called when an iteration of a new loop has ended, or was left.
   void count_new_epoch() { ++epochs_added_; }
 
-  /// The program left the loop by itself: the epochs that it should have visited.
+  /// Called when the program has left the loop by itself. Returns the epochs that it should still
+  /// have visited.
   Epochs unvisited(const Frame& frame) const;
-  /// The loop has ended. False: the program may end, as after `begin`.
+  /// Called when the loop has ended. Returns false if this process has no more work, so that the
+  /// program may end.
   bool end(const Frame& frame);
-  /// Before the code after the loop runs: gives it the state in which the record left the loop.
+  /// Restores the state in which the recording left the loop, before the code after the loop runs.
   void restore_end(const Frame& frame);
   void close() { loop_ = nullptr; }
 
-  /// The part that a comparison now counts for: on the way to a target, the target.
+  /// The part to which a comparison belongs at this point. On the way to a target it is the target.
   std::int64_t part_of(const Frame& main) const;
-  /// The number of recorded main loops that were begun: the section that values logged outside the
-  /// loops belong to.
+  /// How many recorded main loops have begun. This is the section to which values logged outside
+  /// the loops belong.
   std::int64_t section() const { return section_; }
   /// The recorded main loop that is being replayed; null between loops.
   const store::MainLoop* loop() const { return loop_; }
-  /// Whether the present iteration lies on the way to the target.
+  /// Whether the present iteration is only executed to reach the target.
   bool catching_up() const { return catching_up_; }
-  /// Whether an epoch was not executed, since the program began.
+  /// Whether any epoch has been skipped since the program began.
   bool skipped() const { return skipped_; }
 
  private:
@@ -132,14 +136,15 @@ class SegmentWalk {
   bool strong_;
   std::int64_t section_ = 0;
   const store::MainLoop* loop_ = nullptr;
-  bool random_access_ = false;  // the range of `loop_` can be stepped over, in both directions
-  std::vector<std::string> registered_;  // when `loop_` began
-  std::optional<std::int64_t> restored_;  // its boundary that was restored before it is begun
-  Epochs piece_;   // replayed now, or next; may span main loops
-  Epochs target_;  // the part of it in this main loop, in its iterations
+  // The range of `loop_` allows steps in both directions without effects.
+  bool random_access_ = false;
+  std::vector<std::string> registered_;  // names registered when `loop_` began
+  std::optional<std::int64_t> restored_;  // boundary that was restored before the loop begins
+  Epochs piece_;   // replayed now or next; may span main loops
+  Epochs target_;  // the part of `piece_` in this loop, as its iterations
   bool catching_up_ = false;
   bool skipped_ = false;
-  std::int64_t epochs_added_ = 0;  // of main loops that are new
+  std::int64_t epochs_added_ = 0;  // epochs of main loops that the record does not have
 };
 
 }  // namespace flor::detail

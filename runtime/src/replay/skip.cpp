@@ -5,7 +5,8 @@
 namespace flor::detail {
 
 SkipDecision decide(const LoopFacts& facts) {
-  // On the way no question is asked; but the question may need values that are left there.
+  // On the way to requested epochs no question is asked, except if it needs values that are left
+  // there.
   const bool asked = !facts.catching_up || facts.leads;
   if (asked && facts.named) return {SkipReason::named};
   if (asked && facts.changed) return {SkipReason::changed};

@@ -89,14 +89,14 @@ std::string experiment_of_fork(const store::Catalog& catalog, const Flags& flags
   try {
     return parent_of_fork(catalog, flags.from).run.start.experiment;
   } catch (const NotFound&) {
-    return {};  // a fork that was interrupted can do without it
+    return {};  // a fork that is being resumed does not need the name
   }
 }
 
 void put_back_environment(const store::Run& run) {
   const auto threads = run.start.environment.find("threads");
   if (adapter().set_threads && threads != run.start.environment.end()) {
-    // The record of a fetched run may hold anything here.
+    // The record of a fetched run may have any text here.
     constexpr int kThreadsMax = 4096;
     const int number = std::atoi(threads->second.c_str());
     if (number > 0 && number <= kThreadsMax) adapter().set_threads(number);

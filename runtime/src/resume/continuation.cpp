@@ -26,8 +26,8 @@ void warn_of_lost_locals(const Rehearsal& rehearsal) {
   }
 }
 
-/// Variables of a hosted program that no checkpoint holds, as its sources tell. `how`: "resumed" or
-/// "forked".
+/// Plans visits that bring back variables of a hosted program that no checkpoint holds, as its
+/// sources tell. `how` is "resumed" or "forked".
 void bring_back_carried(const store::Catalog& catalog, const store::Run& run,
                         const store::ResumePoint& point, Rehearsal& rehearsal,
                         std::string_view how) {
@@ -59,7 +59,7 @@ void bring_back_carried(const store::Catalog& catalog, const store::Run& run,
                   loop, carried.visited));
 }
 
-/// The commit with which the run was recorded last.
+/// The commit with which the run was last recorded.
 std::string last_commit(const store::Catalog& catalog, const store::Run& run) {
   const auto before = catalog.resumptions(run.id);
   return before.empty() ? run.start.commit : before.back().commit;
@@ -101,7 +101,7 @@ CheckPlan check_of_resume(const store::Store& store, const Continuation& made, c
   return plan_check(store, made.run, made.point, flags.check_seconds);
 }
 
-/// Several ranks check a whole epoch or none.
+/// The check of a fork. Several ranks check a whole epoch or none.
 CheckPlan check_of_fork(const store::Store& store, const Continuation& made, const ForkPoint& from,
                         const std::string& others, const Flags& flags) {
   const std::string parent = from.parent.key.substr(0, 8);
@@ -180,7 +180,7 @@ Continuation fork_run(store::Store& store, const ForkPoint& from, const store::N
   const auto parent_in_use = store.use_run(from.parent.key);
   Rehearsal visits{.first = from.point.iteration, .unknown = {}};
   if (flags.check) bring_back_carried(catalog, from.parent, from.point, visits, "forked");
-  std::vector<std::string> names{kSweepFact};  // a fork belongs to a sweep by itself
+  std::vector<std::string> names{kSweepFact};  // a fork decides itself which sweep it belongs to
   for (const ChangedArgument& argument : changed) names.push_back(argument.name);
   const std::string others = fork_changes(catalog, from, flags, as.commit, changed);
   Continuation made;

@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// The ends of epochs at which the run, with all of its ranks, can be forked, the latest first.
+/// The ends of epochs at which the run can be forked with all of its ranks, the latest first.
 std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
                                                const store::Run& run) {
   std::vector<std::int64_t> runs{run.id};
@@ -39,7 +39,7 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
                                                  key, epoch, run.epochs - 1));
   }
   std::string nearest;
-  for (const store::ResumePoint& point : points) {  // falling
+  for (const store::ResumePoint& point : points) {  // from the latest on
     const std::int64_t end = point.epoch - 1;
     if (end > epoch) nearest = fmt::format("{}@{}", key, end);
     if (end >= epoch) continue;
@@ -68,7 +68,7 @@ store::RunAndPlace parent_of_fork(const store::Catalog& catalog, const std::stri
 
 namespace {
 
-/// The epoch that is named, if one is.
+/// The epoch that is named; nothing if none is.
 std::optional<std::int64_t> epoch_of_fork(const store::Store& store,
                                           const store::RunAndPlace& parent) {
   if (parent.place.empty()) return std::nullopt;

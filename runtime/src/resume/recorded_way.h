@@ -1,4 +1,5 @@
-// The way to a step inside an iteration: code that is executed again logs again what is recorded.
+// The way of a resumed program from the beginning of an iteration to a step inside it. Code that is
+// executed again on the way logs recorded values again.
 #pragma once
 
 #include "session/journal.h"
@@ -13,27 +14,27 @@
 
 namespace flor::detail {
 
-/// By their identities.
+/// Recorded values by their identities (value_identity).
 using ValuesOnWay = std::map<std::string, store::Value>;
-/// The values of the iteration of the point that were logged outside of its nested loops; none
-/// where the point is not inside an iteration.
+/// The values that were logged in the point's iteration, outside of its nested loops. None if the
+/// point is not inside an iteration.
 ValuesOnWay values_on_way(const store::Catalog& catalog, std::int64_t run,
                           const store::ResumePoint& point);
 
-/// Compares values that are logged on the way with the recorded ones, which stay. Belongs to the
-/// background thread, but where it says otherwise.
+/// Compares values that are logged on the way with the recorded ones, which are kept. To be used by
+/// the background thread, unless noted otherwise.
 class RecordedWay {
  public:
-  /// Before there is a background thread.
+  /// To be called before the background thread exists.
   void know(ValuesOnWay recorded) { recorded_ = std::move(recorded); }
-  /// False: the value is replaced by the recorded one, whose content is stored.
+  /// Returns false if the recorded value has replaced `value`; its content is stored already.
   bool compare(store::Value& value, const LoggedContent* content);
-  /// The first value that is logged differently now, in words; empty if none is. Where no value is
-  /// logged any more, any thread.
+  /// Describes the first value that was logged differently; empty if there is none. Any thread may
+  /// call it when no more values are logged.
   const std::string& difference() const { return difference_; }
   void forget();
 
-  // Any thread: the way begins, and is over.
+  // For any thread: mark the begin and the end of the way.
   void enter() { entered_ = true; }
   void leave() { entered_ = false; }
   bool entered() const { return entered_; }

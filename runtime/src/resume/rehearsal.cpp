@@ -17,13 +17,13 @@ namespace {
 using store::CheckpointInfo;
 using store::CheckpointKind;
 
-/// Names and contents of attached locals.
+/// Names and content digests of attached locals.
 using Locals = std::vector<std::pair<std::string, store::Digest>>;
 
 /// The stored checkpoints of one nested loop, by iteration.
 struct Stored {
-  std::map<std::int64_t, std::int64_t> begins, ends;  ///< ids of checkpoints
-  std::int64_t last = -1;                             ///< iteration that executed it last
+  std::map<std::int64_t, std::int64_t> begins, ends;  ///< ids of checkpoints, by iteration
+  std::int64_t last = -1;                             ///< last iteration that executed the loop
 };
 
 class Finder {
@@ -51,7 +51,7 @@ class Finder {
   Rehearsal find() const {
     Rehearsal rehearsal{.first = point_.iteration, .unknown = {}};
     for (const auto& [name, stored] : loops_) {
-      if (stored.last < 0 || stored.begins.empty()) continue;  // nothing is attached to it
+      if (stored.last < 0 || stored.begins.empty()) continue;  // the loop has no attached locals
       if (is_set_by_iteration(stored)) continue;
       if (!stored.ends.contains(stored.last)) {
         rehearsal.unknown.push_back(name);
@@ -76,7 +76,7 @@ class Finder {
 
   bool is_set_by_iteration(const Stored& stored) const {
     const Locals first = locals(stored.begins.begin()->second);
-    // The locals ended with their initial values, which the program has again now.
+    // The locals ended with their initial values, which the program has given them again.
     if (const auto end = stored.ends.find(stored.last); end != stored.ends.end() &&
                                                         stored.begins.begin()->first == 0 &&
                                                         locals(end->second) == first) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kShare = 0.01, kLeastSeconds = 10;
 
-/// The stored checkpoints of a run, in one main loop.
+/// What one rank has stored in one main loop.
 struct StoredCourse {
   std::set<std::int64_t> boundaries;
   std::map<std::int64_t, double> seconds;  ///< by iteration
@@ -74,7 +74,8 @@ CheckPlan plan_whole(const store::Catalog& catalog, const std::vector<store::Run
   return plan;
 }
 
-/// The iteration can be entered at its beginning and led to the loop without executing another one.
+/// Whether the iteration can be begun from its stored boundary, and the loop be reached without
+/// executing another loop.
 bool can_be_led_to(const store::Catalog& catalog, const Record& record, std::int64_t main_loop,
                    std::int64_t iteration, const std::string& loop) {
   if (!record.boundaries(main_loop).contains(iteration)) return false;
@@ -91,7 +92,7 @@ bool can_be_led_to(const store::Catalog& catalog, const Record& record, std::int
   return false;
 }
 
-/// Plans the execution of a section of an iteration again, in one rank.
+/// Plans to execute a section of an iteration again, in one rank.
 std::optional<CheckPlan> plan_stretch(const store::Store& store, std::int64_t run,
                                       const Record& record, const store::ResumePoint& point) {
   if (!point.boundary) return std::nullopt;
@@ -168,7 +169,7 @@ CheckPlan plan_check(const store::Store& store, const store::Run& run,
   CheckPlan whole = plan_whole(catalog, ranks, point, budget, copied);
   if (whole.iteration >= 0 && whole.fits()) return whole;
   const auto stretch = plan_stretch(store, ranks, point, whole.budget, copied);
-  // Ranks wait for each other, so that none may leave an epoch before the others do.
+  // Ranks wait for each other, so none of several may leave an epoch before the others do.
   const bool cut = ranks.size() == 1;
   if (stretch && (cut || stretch->fits())) return *stretch;
   if (whole.iteration >= 0 && !cut) {

@@ -46,7 +46,7 @@ void Resumer::reached() {
 std::optional<LoopScope::Start> Resumer::begin_main(Frame& frame, bool random_access) {
   if (!resumption_) return std::nullopt;
   const auto start = resumption_->begin_main(frame, random_access);
-  if (start) parts_.journal.suppress(true);  // a fork logs outside of loops, as any new run does
+  if (start) parts_.journal.suppress(true);  // a fork logs outside of loops as any new run does
   return start;
 }
 
@@ -62,7 +62,7 @@ void Resumer::enter(Frame& main) {
     return;
   }
   if (resumption_->point().loop.empty()) return reached();
-  // The code before the nested loop is executed again, and logs again.
+  // The code before the nested loop is executed again, and what it logs is taken again.
   parts_.journal.suppress(false);
   way_.enter();
   main.iteration_began -= duration_of(resumption_->elapsed().iteration);
@@ -95,7 +95,7 @@ void Resumer::end_main(const Frame& main, LoopEnd how) {
                     "the program that was interrupted",
                     main.component, point.epoch));
   }
-  reached();  // nothing was left to do in it
+  reached();  // the iteration had nothing left to do
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ std::int64_t Resumer::leave_nested(Frame& main, Frame& nested) {
   if (!checking_ || !resumption_->leave_checked(main, nested)) return 1;
   conclude_check();
   const std::int64_t step = resumption_->point().step;
-  // The time of the check is not recorded.
+  // The time of the check is not part of the recorded time.
   nested.opened_at = Clock::now();
   main.iteration_began = Clock::now() - duration_of(resumption_->elapsed().iteration);
   if (nested.index == step) {
@@ -137,7 +137,8 @@ bool Resumer::end_nested(const Frame& main, const Frame& nested, LoopEnd how) {
   return true;
 }
 
-/// Reports a changed local that no checkpoint keeps: a nested loop before the point had changed it.
+/// Ends the way to a step. Reports a local that has changed and that no checkpoint keeps, since a
+/// nested loop before the point had changed it.
 void Resumer::end_way() {
   parts_.keep_logged();
   way_.leave();
@@ -160,7 +161,7 @@ void Resumer::end_way() {
 // ---------------------------------------------------------------------------------------------
 // The check.
 
-/// Flushes earlier values first: they are not checked, but later ones are numbered after them.
+/// Flushes earlier values first. They are not checked, but later values are numbered after them.
 void Resumer::begin_check() {
   parts_.keep_logged();
   parts_.journal.suppress(false);

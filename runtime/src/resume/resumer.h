@@ -1,4 +1,5 @@
-// The part of a recording that precedes the point where its run was interrupted or forked.
+// The first part of a resumed or forked recording: it leads the program to the point of the
+// interruption.
 #pragma once
 
 #include "resume/continuation.h"
@@ -19,9 +20,9 @@
 
 namespace flor::detail {
 
-/// Takes the loop events of a program until it has come to the point, and decides what is logged
-/// meanwhile; then it does nothing any more. Belongs to the thread of the training, but where it
-/// says otherwise. Functions throw Error where the program does not lead to the point.
+/// Takes the loop events of a program until it reaches the point, and decides what happens to
+/// values logged meanwhile; then it does nothing more. To be used by the training thread, unless
+/// noted otherwise. Functions throw Error if the program does not lead to the point.
 class Resumer {
  public:
   struct Parts {
@@ -30,65 +31,66 @@ class Resumer {
     const Flags& flags;
     const Registry& registry;
     Journal& journal;
-    /// All that was logged has been given to `check`, or to `keeps_recorded`, when it returns.
+    /// Returns when all that was logged has been passed to `check` or `keeps_recorded`.
     std::function<void()> keep_logged;
-    /// The iteration that was executed again differs from the record: enters the message as the
-    /// reason why the run is interrupted, and ends the process; does not return.
+    /// Called when the iteration that was executed again differs from the record. Records `message`
+    /// as the reason of the interruption, and ends the process; does not return.
     std::function<void(const std::string& message)> refuse;
-    /// The way to a step differs from the record: the same, and drops the checkpoints inside
-    /// iterations. `remedy`: for the user.
+    /// Called when the way to a step differs from the record. Does the same, and also deletes the
+    /// checkpoints inside iterations. `remedy` tells the user what to do.
     std::function<void(const std::string& message, const std::string& remedy)> refuse_inside;
   };
   explicit Resumer(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Leads the program to the point from now on, if anything before it is to be passed by. Before
-  /// there is a background thread.
+  /// From now on leads the program to the point, if anything before it is to be passed by. To be
+  /// called before the background thread exists.
   void lead(Continuation from);
-  /// The point is not reached yet.
+  /// True until the point is reached.
   bool leads() const { return resumption_ != nullptr; }
   const store::ResumePoint& point() const { return resumption_->point(); }
-  /// The present iteration is complete in the record.
+  /// Whether the present iteration is complete in the record.
   bool rehearses() const { return rehearsing_; }
-  /// Logged values are compared with the record, and not kept. Any thread.
+  /// Whether logged values are compared with the record instead of kept. Any thread may call it.
   bool checks() const { return checking_; }
-  /// Gives up leading: the run ends.
+  /// Stops leading, since the run ends.
   void stop();
 
   // Loop events, see Runtime.
-  /// Nothing: the loop begins as usual.
+  /// Returns nothing if the loop begins as usual.
   std::optional<LoopScope::Start> begin_main(Frame& frame, bool random_access);
   void arrive(const Frame& frame, bool gone);
   void enter(Frame& main);
-  /// Nothing: the iteration is the program's own.
+  /// Returns nothing if the iteration is executed as usual.
   std::optional<LoopScope::Move> leave(Frame& main);
   void end_main(const Frame& main, LoopEnd how);
-  /// Nothing: the loop is executed.
+  /// Returns nothing if the loop is to be executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& nested);
   void reach(Frame& nested);
-  /// The steps to the next iteration.
+  /// Returns how many steps to take to the next iteration.
   std::int64_t leave_nested(Frame& main, Frame& nested);
-  /// True: the loop was executed only to be compared.
+  /// Returns true if the loop was executed only for a comparison.
   bool end_nested(const Frame& main, const Frame& nested, LoopEnd how);
 
-  // On the background thread.
-  /// Compares values that were logged while it `checks`.
+  // For the background thread.
+  /// Compares the values that were logged while `checks()` was true.
   void check(const LogBatch& batch);
-  /// The value is one on the way to a step, and replaced by the recorded one, whose content is
-  /// stored.
+  /// Returns true if the value was logged on the way to a step. The recorded value then replaces
+  /// it, whose content is stored already.
   bool keeps_recorded(store::Value& value, const LoggedContent* content) {
     return way_.entered() && !way_.compare(value, content);
   }
 
  private:
   void begin_check();
-  /// An iteration was executed again to compare it with the record: says so, or ends the process.
+  /// Called when an iteration was executed again for the comparison: reports the result, or ends
+  /// the process.
   void conclude_check();
-  void end_way();  ///< at the step to which it leads
+  void end_way();  ///< called at the step to which the way leads
   void reached();
 
   Parts parts_;
-  std::unique_ptr<Resumption> resumption_;  // until its point is reached
-  std::optional<store::RunUse> use_;        // likewise
+  std::unique_ptr<Resumption> resumption_;  // null once the point is reached
+  std::optional<store::RunUse> use_;        // null once the point is reached
   bool logs_outside_ = false;               // see Continuation
   bool rehearsing_ = false;
   std::atomic<bool> checking_{false};

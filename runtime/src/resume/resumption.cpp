@@ -47,8 +47,9 @@ bool Resumption::restore_boundary(std::int64_t iteration) {
   return state_.restore({.main_loop = point_.main_loop, .iteration = iteration, .loop = {}}, {});
 }
 
-/// If the state does not fit the objects at the beginning of the loop, since the program adds
-/// layers or parameter groups while it trains, all complete iterations are visited once more.
+/// Restores the first state. If it does not fit the objects at the beginning of the loop, since the
+/// program adds layers or parameter groups while it trains, all complete iterations are visited
+/// again.
 void Resumption::restore_first(const store::MainLoop& loop) {
   try {
     restore_boundary(first());
@@ -64,7 +65,7 @@ void Resumption::restore_first(const store::MainLoop& loop) {
   }
 }
 
-/// Whether the program has by now all objects of the state before an iteration.
+/// Whether the program has all objects of the state before an iteration by now.
 bool Resumption::fits(std::int64_t iteration) {
   try {
     restore_boundary(iteration);
@@ -93,8 +94,8 @@ std::optional<LoopScope::Start> Resumption::begin_main(Frame& frame, bool random
   }
   restore_first(loop);
   frame.index = first();
-  // An iterator that is more than a position is begun in the state in which it was recorded to
-  // begin, as in a replay.
+  // Beginning an iterator that is more than a position may depend on the state, so the recorded
+  // state at the beginning is restored first, as in a replay.
   if (frame.index == 0 || !random_access) {
     if (!restore_boundary(0)) restore_boundary(point_.iteration);
   }
@@ -102,7 +103,7 @@ std::optional<LoopScope::Start> Resumption::begin_main(Frame& frame, bool random
 }
 
 void Resumption::arrive(const Frame& frame, bool gone) {
-  // The end of a container is stepped to at once, that of another range only after this.
+  // A container is stepped to its end at once, other ranges only after this call.
   const bool at_end = frame.count && frame.index == static_cast<std::int64_t>(*frame.count);
   if (gone && !at_end) throw_too_short(frame, frame.index);
   if (frame.depth > 0) {
@@ -112,7 +113,7 @@ void Resumption::arrive(const Frame& frame, bool gone) {
   }
 }
 
-/// The iterations between the one that is checked and those that are rehearsed are stepped over.
+/// Steps over the iterations between the one that is checked and those that are rehearsed.
 LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
   if (checks_all_of(main) && !check_->is_cut()) {
     state_.compare_with(check_->epoch(),
@@ -134,8 +135,8 @@ LoopScope::Move Resumption::leave_rehearsed(Frame& main) {
   return {.steps = steps};
 }
 
-/// Limits the loop to the recorded number of iterations: the state that decides about its end may
-/// be missing.
+/// Limits the loop to the recorded number of iterations, since the state that decides about its end
+/// may be missing.
 void Resumption::limit_as_recorded(const store::CheckpointKey& end, Frame& frame) const {
   if (const store::LoopExecution* execution = record_.execution(end)) {
     frame.limit = execution->iterations;
@@ -143,7 +144,7 @@ void Resumption::limit_as_recorded(const store::CheckpointKey& end, Frame& frame
   }
 }
 
-/// The loop is not executed; its end is loaded, where it is stored.
+/// Loads the end of the loop, if it is stored, instead of executing it.
 LoopScope::Start Resumption::load(const store::CheckpointKey& end, const Frame& frame) {
   const auto checkpoint = record_.checkpoint(end);
   if (checkpoint && state_.has_attached(*checkpoint, frame.settings.attached)) {
@@ -247,7 +248,8 @@ std::optional<LoopScope::Start> Resumption::begin_nested(const Frame& main, Fram
   return load(end, frame);
 }
 
-/// In the iteration of the point, and where a stretch is to be executed, in that of the stretch.
+/// The key of a step: in the iteration of the point, or of the stretch while one has to be
+/// executed.
 store::CheckpointKey Resumption::step_key(const std::string& loop, std::int64_t step) const {
   return {.kind = store::CheckpointKind::step,
           .main_loop = point_.main_loop,

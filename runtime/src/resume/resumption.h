@@ -1,4 +1,4 @@
-// Leads the program of an interrupted run to the point where it is resumed: complete iterations are
+// Leads the program of an interrupted run to the point where it is resumed. Complete iterations are
 // loaded instead of executed.
 #pragma once
 
@@ -18,45 +18,44 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread, and to the part of a session that precedes the point. Every
-/// function throws Error where the program does not lead to the point.
+/// Leads one program to its resume point. To be used by the session's thread, in the part of a
+/// session before the point. Every function throws Error if the program does not lead to the point.
 class Resumption {
  public:
-  /// The record holds nothing beyond the point any more. `exact`: the sources are the recorded
-  /// ones.
+  /// The record must have nothing after the point. `exact`: the sources are the recorded ones.
   Resumption(const store::Store& store, const store::Run& run, store::ResumePoint point,
              Rehearsal rehearsal, CheckPlan check, bool exact, const Registry& registry);
 
   const store::ResumePoint& point() const { return point_; }
 
-  /// Nothing: the main loop is one that the run has not begun, and begins as usual.
+  /// Called when a main loop begins. Returns nothing if the recorded run had not begun this loop,
+  /// so that it begins as usual.
   std::optional<LoopScope::Start> begin_main(Frame& frame, bool random_access);
-  /// Before the last step to the first visited iteration, or to the step of a nested loop, be it
-  /// that of the point or that at which the check begins; `gone`: the range has not so many
-  /// elements.
+  /// Called before the last step to the first visited iteration of a main loop, or to the step of a
+  /// nested loop at which the point or the check begins. `gone`: the range has fewer elements.
   void arrive(const Frame& frame, bool gone);
-  /// The iteration is complete, and visited only for the locals of its nested loops.
+  /// Whether the iteration is complete, and visited only to restore the locals of its nested loops.
   bool rehearses(const Frame& main) const { return main.index < point_.iteration; }
   LoopScope::Move leave_rehearsed(Frame& main);
-  /// The iteration is visited in order to be compared, and its nested loops are executed.
+  /// Whether the iteration is visited to be compared, so that its nested loops are executed.
   bool checks_all_of(const Frame& main) const {
     return check_ && !plan_.stretch && main.index == plan_.iteration;
   }
-  /// A stretch of a nested loop is still to be executed in order to be compared.
+  /// Whether a stretch of a nested loop still has to be executed and compared.
   bool checks_stretch() const { return check_ && plan_.stretch && !stretch_over_; }
-  /// Whether the check ends with the iteration.
+  /// Whether the check ends at the end of this iteration.
   bool checks_at_end(const Frame& main) const {
     return checks_all_of(main) || (checks(main) && checks_stretch());
   }
   ResumeCheck& check() { return *check_; }
-  /// Called after a step of a nested loop that is executed for the check. True: the check is over,
-  /// and the run continues in this loop.
+  /// Called after a step of a nested loop that is executed for the check. Returns true if the check
+  /// is over, and the run continues in this loop.
   bool leave_checked(const Frame& main, Frame& nested);
-  /// After the loop itself. True: the check is over.
+  /// Called after a nested loop that is executed for the check. Returns true if the check is over.
   bool end_checked(const Frame& main, const Frame& nested, LoopEnd how);
-  /// Nothing: the nested loop is executed.
+  /// Called when a nested loop begins. Returns nothing if the loop is to be executed.
   std::optional<LoopScope::Start> begin_nested(const Frame& main, Frame& frame);
-  /// The time that had passed when the checkpoint at the point was made.
+  /// How much time had passed when the checkpoint at the point was made.
   Elapsed elapsed() const;
 
  private:
@@ -81,7 +80,7 @@ class Resumption {
   Rehearsal rehearsal_;
   CheckPlan plan_;
   Record record_;
-  std::unique_ptr<ResumeCheck> check_;  // none: nothing is executed again
+  std::unique_ptr<ResumeCheck> check_;  // null: nothing is executed again
   bool stretch_over_ = false;
   Comparison unused_;
   RecordedState state_;

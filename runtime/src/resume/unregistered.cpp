@@ -13,7 +13,7 @@
 namespace flor::detail {
 namespace {
 
-// More text than programs of one's own have is not worth the wait.
+// In bytes. A user's own program is smaller, and reading and analysing more would take too long.
 constexpr std::uintmax_t kAllSourcesMax = 1u << 20;
 
 std::vector<sources::SourceText> texts_of(const ProgramSources& known,
@@ -24,7 +24,7 @@ std::vector<sources::SourceText> texts_of(const ProgramSources& known,
     if (!sources::is_source(stamp.path)) continue;
     if ((bytes += stamp.bytes) > kAllSourcesMax) return {};
     std::ifstream in(stamp.path, std::ios::binary);
-    if (!in) return {};  // its registrations are unknown
+    if (!in) return {};  // the registrations in this file are unknown
     texts.push_back({std::filesystem::path(stamp.path).lexically_relative(root).string(),
                      std::string{std::istreambuf_iterator<char>(in), {}}});
   }

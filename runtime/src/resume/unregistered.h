@@ -1,4 +1,4 @@
-// Names variables that a recording does not keep although the program uses them: when it begins,
+// Names variables that a program uses but a recording does not keep, for messages at the beginning
 // and when a resumed run turns out to differ.
 #pragma once
 
@@ -7,17 +7,17 @@
 
 namespace flor::detail {
 
-/// A line that names variables which a loop changes, which code after it reads, and which are not
-/// registered; empty where there are none, or where the sources of the program are not at hand.
+/// A line that names variables which a loop changes, code after it reads, and the program does not
+/// register. Empty if there are none, or if the sources of the program cannot be found.
 std::string print_unregistered();
 
-/// The unregistered variables that a nested loop changes, "'sum' of train (train.cpp:24), 'other'
-/// of eval (train.cpp:30)": a run that is resumed inside an iteration would lack them.
-/// `main_loops`: the names of the other loops. Empty likewise.
+/// The unregistered variables that a nested loop changes, such as "'sum' of train (train.cpp:24),
+/// 'other' of eval (train.cpp:30)". A run that is resumed inside an iteration would lack them.
+/// `main_loops` are the names of the loops that are not nested. Empty as for print_unregistered.
 std::string print_lost_inside(const std::vector<std::string>& main_loops);
 
-/// The same variables, as the likely cause of a difference: "'rate', which the loop epoch changes
-/// and train.cpp:24 reads"; empty likewise.
+/// The unregistered variables as the likely cause of a difference, such as "'rate', which the loop
+/// epoch changes and train.cpp:24 reads". Empty as for print_unregistered.
 std::string print_suspects();
 
 }  // namespace flor::detail

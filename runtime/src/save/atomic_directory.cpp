@@ -33,7 +33,7 @@ constexpr std::array kStrategies{std::pair{SaveStrategy::sync_any, std::string_v
                                  std::pair{SaveStrategy::async, std::string_view("async")},
                                  std::pair{SaveStrategy::single, std::string_view("single")}};
 
-/// Reported to the other ranks by one whose own failure has no number.
+/// What a rank reports to the others if its failure has no error number.
 constexpr std::int64_t kOtherFailure = -1;
 
 [[noreturn]] void fail(const char* what, const fs::path& path, int error) {
@@ -76,7 +76,8 @@ void sync_entry(const fs::directory_entry& entry) {
   }
 }
 
-/// Everything in `directory`, then itself. A file that has gone since is none of the checkpoint.
+/// Syncs everything in `directory`, then the directory. A file that was removed meanwhile is not
+/// part of the checkpoint.
 void sync_tree(const fs::path& directory) {
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     try {
@@ -128,13 +129,13 @@ SaveStrategy parse_save_strategy(std::string_view name) {
                   name));
 }
 
-/// The files of one saver, without any thought of other ranks. Throws std::system_error.
+/// The files of one saver, in one process. Throws std::system_error.
 class AtomicDirectory::Files {
  public:
   Files(fs::path directory, std::string name, bool writes)
       : directory_(std::move(directory)), names_(std::move(name)), writes_(writes) {}
 
-  /// The one process that changes the directory.
+  /// Whether this is the process that changes the directory.
   bool writes() const { return writes_; }
   const fs::path& directory() const { return directory_; }
   std::vector<SavedDirectory> checkpoints() const { return list(directory_, names_); }
@@ -155,7 +156,7 @@ class AtomicDirectory::Files {
     refuse_foreign();
   }
 
-  /// A new directory to write into.
+  /// Makes a new directory to write into.
   CheckpointName begin(const std::string& token, bool forced) {
     clean();
     const auto all = checkpoints();
@@ -175,8 +176,8 @@ class AtomicDirectory::Files {
   fs::path path_of(const CheckpointName& name) const { return directory_ / names_.complete(name); }
 
  private:
-  /// Refuses a link with a full path: programs that name a checkpoint before it is complete make
-  /// such links, and the checkpoints there may be half written.
+  /// Refuses a link with an absolute path. Programs that name a checkpoint before it is complete
+  /// make such links, so their checkpoints may be incomplete.
   void refuse_foreign() const {
     std::error_code none;
     const fs::path target = fs::read_symlink(directory_ / names_.link(), none);
@@ -191,7 +192,7 @@ class AtomicDirectory::Files {
     }
   }
 
-  /// Removes the remains of a crash, and corrects the link.
+  /// Removes what a crash has left, and corrects the link.
   void clean() {
     std::vector<fs::path> leftovers;
     for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
@@ -215,7 +216,7 @@ class AtomicDirectory::Files {
     sync_directory(directory_);
   }
 
-  /// A directory loses its name, for good, before it loses any of its files.
+  /// Deletes old checkpoints. A directory durably loses its name before it loses any of its files.
   void delete_old(int keep_last) {
     std::vector<SavedDirectory> all = checkpoints();
     std::erase_if(all, [](const SavedDirectory& saved) { return saved.forced; });
@@ -226,7 +227,7 @@ class AtomicDirectory::Files {
     }
     if (renamed.empty()) return;
     sync_directory(directory_);
-    std::error_code ignored;  // the next `clean` tries again
+    std::error_code ignored;  // what remains is removed by the next `clean`
     for (const fs::path& path : renamed) fs::remove_all(path, ignored);
   }
 
@@ -236,7 +237,7 @@ class AtomicDirectory::Files {
   std::optional<Descriptor> lock_;
 };
 
-/// The checkpoint that is being written.
+/// The checkpoint that has been begun.
 struct AtomicDirectory::Begun {
   std::string token;
   CheckpointName name;
@@ -244,7 +245,7 @@ struct AtomicDirectory::Begun {
 
 namespace {
 
-/// The exception of `body`: its number, and the whole of it.
+/// The error number of an exception that `body` threw, and the exception.
 struct Outcome {
   std::int64_t number = 0;
   std::exception_ptr error;
@@ -262,7 +263,7 @@ Outcome attempt(const std::function<void()>& body) {
   }
 }
 
-/// Does `body` here, and throws on all ranks if it failed on any.
+/// Calls `body` on this rank, and throws on all ranks if it failed on any.
 void together(Group* group, const char* what, const std::function<void()>& body) {
   const Outcome mine = attempt(body);
   if (!group) {
@@ -280,7 +281,8 @@ void together(Group* group, const char* what, const std::function<void()>& body)
   }
 }
 
-/// A directory that another rank made may take a moment to be seen on a network file system.
+/// Waits for a directory that another rank has made, which may take a moment on a network file
+/// system.
 void wait_for(const fs::path& directory) {
   constexpr auto kPatience = std::chrono::seconds(30);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -377,7 +379,8 @@ fs::path AtomicDirectory::prepare(bool force_save) {
 
 fs::path AtomicDirectory::commit() {
   const std::unique_ptr<Begun> begun = std::move(begun_);
-  // No rank looks into the directory before all have written: files in it still change their names.
+  // No rank reads the directory before all have written, since files in it still change their
+  // names.
   together(group_, "finish its part of the checkpoint", [&] {
     if (!begun) throw Error("commit() without prepare(): there is no checkpoint to complete");
   });
@@ -400,7 +403,8 @@ std::optional<fs::path> AtomicDirectory::latest() const {
 std::optional<std::int64_t> AtomicDirectory::latest_common() {
   std::vector<std::int64_t> own;
   for (const SavedDirectory& saved : checkpoints()) own.push_back(saved.index);
-  // The newest of each that is not beyond a bound; the least of these is the next bound.
+  // Each rank takes its newest index that is not above the bound; the smallest of these is the next
+  // bound.
   for (std::int64_t bound = INT64_MAX;;) {
     while (!own.empty() && own.back() > bound) own.pop_back();
     const std::int64_t mine = own.empty() ? -1 : own.back();

@@ -52,7 +52,7 @@ class MemorySink final : public StateSink {
   std::vector<std::shared_ptr<PendingCopy>> pending_;
 };
 
-/// Supplies the content of a file.
+/// Supplies the content that was read from a file.
 class MemorySource final : public StateSource {
  public:
   explicit MemorySource(store::Snapshot snapshot) : snapshot_(std::move(snapshot)) {
@@ -75,7 +75,7 @@ class MemorySource final : public StateSource {
     }
     waiting_.emplace_back(&found, std::move(target));
   }
-  /// Delivers the items that were asked for.
+  /// Fills the targets that objects have passed to `tensor`.
   void finish() {
     for (const auto& [found, target] : waiting_) {
       if (target.assign) {

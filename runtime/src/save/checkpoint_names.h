@@ -1,4 +1,4 @@
-// The names of the files of an AtomicDirectory.
+// The names of the files and directories of an AtomicDirectory.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct CheckpointName {
   bool forced = false;
 };
 
-/// Names of one saver. A name counts as the saver's own only as a whole:
-/// "m_checkpoint_x_checkpoint_3" does not belong to the saver "m".
+/// The names of one saver. A name belongs to the saver only as a whole:
+/// "m_checkpoint_x_checkpoint_3" is not a name of the saver "m".
 class CheckpointNames {
  public:
   /// Throws Error if `name` cannot be the name of a file.
@@ -23,8 +23,8 @@ class CheckpointNames {
   std::string complete(const CheckpointName& checkpoint) const;
   std::optional<CheckpointName> parse_complete(std::string_view file) const;
 
-  /// The names under `token` while a checkpoint is written, deleted, or linked to. Hidden, and no
-  /// checkpoint.
+  /// Temporary names, for a checkpoint being written, for one being deleted, and for a new link.
+  /// They are hidden, and no reader takes them for a checkpoint. `token` makes them unique.
   std::string partial(const std::string& token) const { return leftover(token, "partial"); }
   std::string removed(const std::string& token) const { return leftover(token, "removed"); }
   std::string new_link(const std::string& token) const { return leftover(token, "link"); }

@@ -7,7 +7,7 @@ namespace {
 
 using store::StorageReason;
 
-/// The weight of a new measurement against those before it.
+/// The weight of a new measurement in the running mean.
 constexpr double kWeight = 0.3;
 
 }  // namespace
@@ -36,7 +36,8 @@ void Adaptive::estimate(const IterationCost& checkpoint, std::int64_t checkpoint
   bytes_.add(static_cast<double>(checkpoint.bytes), true);
 }
 
-/// State that has grown costs more in proportion; smaller state has fixed costs of its own.
+/// How much more a state of this size costs. A larger state costs in proportion; a smaller one has
+/// fixed costs.
 double Adaptive::growth(std::uint64_t bytes) const {
   const double known = bytes_.mean;
   return known > 0 ? std::max(1.0, static_cast<double>(bytes) / known) : 1.0;
@@ -65,7 +66,7 @@ bool Adaptive::spread_out(const Situation& now) const {
       now.remaining ? static_cast<double>(*now.remaining) * each : std::max(now.computed, each);
   const double budget = epsilon_ * (now.computed + rest) - now.cost;
   const double affordable = budget / std::max(materialization(now.bytes), 1e-12);
-  // Half an iteration early is nearer to the place than half an iteration late.
+  // Half an iteration too early is nearer to the ideal point than half an iteration too late.
   return (since + each / 2) * affordable >= since + rest;
 }
 
@@ -74,7 +75,8 @@ Choice Adaptive::decide(const Situation& now) const {
   if (now.cost + worst_case(now.bytes) > epsilon_ * now.computed) return {StorageReason::budget};
   const double m = materialization(now.bytes);
   const double share = std::min(1 / (1 + restore_factor(now.bytes)), epsilon_);
-  // The formula with n * C = computed; the part with epsilon again holds the means to the budget.
+  // The formula with n * C = computed. Its second use of epsilon keeps the mean cost within the
+  // budget.
   if (m * static_cast<double>(stored_ + 1) >= now.computed * share && m > 0) {
     return {StorageReason::gain};
   }

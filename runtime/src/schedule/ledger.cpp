@@ -22,7 +22,7 @@ double clock_seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// Cores that the control group of this process may use, or nothing.
+/// How many cores the control group of this process may use; nothing if it has no limit.
 std::optional<double> quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   std::string most;
@@ -119,7 +119,8 @@ double Ledger::charge(double cpu, bool forced) {
 
 void Ledger::job_begins(double cpu) {
   const std::lock_guard lock(mutex_);
-  // Every run has to wait for the rows written at the very end.
+  // Work after the program's end counts as forced, since every run has to wait for the rows written
+  // last.
   charge(cpu, draining_);
 }
 

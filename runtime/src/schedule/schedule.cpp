@@ -28,8 +28,9 @@ void Schedule::learn() {
   if (!entry_) return;
   IterationCost cost = ledger_.cost_of(*entry_);
   if (entry_written_) return policy_.estimate(cost, checkpoints_);
-  // Nothing is stored before it is written. This tells whether it is time to hurry the writer: the
-  // first copy goes into fresh memory, which takes about as long as encoding it.
+  // Until the entry checkpoint is written, its encoding counts like its copying. This decides
+  // whether to hurry the writer: the first copy goes into fresh memory, which takes about as long
+  // as encoding it.
   constexpr double kOfCopying = 1.5;
   cost.background = std::max(cost.background, kOfCopying * cost.training);
   cost.charged = cost.training + cost.background;
@@ -38,7 +39,7 @@ void Schedule::learn() {
 
 StorageReason Schedule::choose(const Now& now) {
   const bool last = now.count && now.iteration + 1 == static_cast<std::int64_t>(*now.count);
-  if (last) return StorageReason::last;  // it is tried regardless of earlier failures
+  if (last) return StorageReason::last;  // tried regardless of earlier failures
   if (every_ > 0 && (now.iteration + 1) % every_ != 0) return StorageReason::not_every;
   if (now.degraded) return StorageReason::degraded;
   if (every_ > 0) return StorageReason::every;
@@ -54,10 +55,10 @@ bool Schedule::is_spent() const {
   return now.cost > now.epsilon * now.computed;
 }
 
-/// The policy's decision, for this process alone.
+/// The policy's decision for this process alone.
 StorageReason Schedule::weigh(const Now& now) {
   learn();
-  // A resumed run begins without a checkpoint that would show the cost of one.
+  // A resumed run begins without an entry checkpoint, from which the cost would be known.
   if (!entry_ && !policy_.knows_cost() && !std::exchange(measuring_, true)) {
     return StorageReason::measured;
   }
@@ -68,7 +69,7 @@ StorageReason Schedule::weigh(const Now& now) {
                       .bytes = 0};
   if (now.count) situation.remaining = static_cast<std::int64_t>(*now.count) - now.iteration - 1;
   Choice choice = policy_.decide(situation);
-  if (choice.stored()) {  // so it is worthwhile to ask how large the state is by now
+  if (choice.stored()) {  // only then is it worthwhile to measure the size of the state
     situation.bytes = now.bytes();
     choice = policy_.decide(situation);
   }

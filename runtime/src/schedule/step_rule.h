@@ -1,4 +1,4 @@
-// Checkpoints inside iterations, by --flor_every_steps and --flor_every_seconds.
+// When checkpoints inside iterations are due, by --flor_every_steps and --flor_every_seconds.
 #pragma once
 
 #include "protocol/flags.h"
@@ -10,25 +10,25 @@
 
 namespace flor::detail {
 
-/// When a checkpoint inside an iteration is due. Belongs to the thread of the training.
+/// Says when a checkpoint inside an iteration is due. To be used by the training thread.
 class StepRule {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// The seconds begin now.
+  /// Counting of seconds begins with the construction.
   explicit StepRule(std::function<Time()> clock);
-  /// Before the first step.
+  /// To be called before the first step.
   void set_rule(const Flags& flags);
 
-  /// False: none is ever due, and steps need not be counted.
+  /// False if no checkpoint is ever due, so that steps need not be counted.
   bool is_set() const { return every_steps_ || every_seconds_; }
-  /// An iteration of a nested loop is complete.
+  /// Called after an iteration of a nested loop.
   void step() { ++steps_; }
-  /// A checkpoint is taken, inside an iteration or between two of them.
+  /// Called when a checkpoint is taken, inside an iteration or between two.
   void taken();
   bool is_due() const;
 
  private:
-  // Beside each other, and copied: they are asked after every step.
+  // Copies that are next to each other in memory, since they are read after every step.
   std::optional<std::int64_t> every_steps_;
   std::optional<double> every_seconds_;
   std::function<Time()> clock_;

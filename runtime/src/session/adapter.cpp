@@ -6,7 +6,7 @@ namespace flor::detail {
 namespace {
 
 Adapter& instance() {
-  static Adapter adapter;  // may be asked for before main
+  static Adapter adapter;  // local, since it may be used before main
   return adapter;
 }
 

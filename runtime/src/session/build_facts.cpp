@@ -15,7 +15,8 @@
 #include <span>
 #include <sstream>
 
-// Defined in the two files that flor_instrument compiles into a program; null without them.
+// Defined in two files that flor_instrument compiles into a program; null in a program without
+// them.
 extern "C" {
 extern const char flor_build_recipe[] __attribute__((weak));
 extern const char flor_build_sources[] __attribute__((weak));
@@ -33,7 +34,7 @@ bool is_inside(const fs::path& file, const fs::path& directory) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-/// "train.cpp (and 2 more)"
+/// For example "train.cpp (and 2 more)".
 std::string some(const std::vector<std::string>& files, const fs::path& root) {
   const fs::path first = files.front();
   std::string text = (is_inside(first, root) ? first.lexically_relative(root) : first).string();

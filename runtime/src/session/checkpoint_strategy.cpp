@@ -98,7 +98,7 @@ std::optional<Checkpoint> best_checkpoint() { return find(true); }
 std::optional<Checkpoint> latest_checkpoint() { return find(false); }
 
 void Session::keep(const CheckpointStrategy& strategy) const {
-  (void)store::rules_of(strategy);  // which checks it
+  (void)store::rules_of(strategy);  // throws if the strategy is invalid
   Runtime* session = detail::runtime();
   if (session && mode_ != Mode::off) session->keep_checkpoints(strategy);
 }

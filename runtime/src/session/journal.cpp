@@ -137,7 +137,7 @@ void for_each_value(const Journal& journal, const LogBatch& batch, Ordinals& ord
                     const std::function<void(const LogRecord&, store::Value)>& take,
                     const std::function<void(const store::Value&)>& pass) {
   using store::ValueType;
-  std::vector<const std::string*> texts;  // the journal is asked once for each
+  std::vector<const std::string*> texts;  // asks the journal only once for each id
   const auto text_of = [&](std::uint32_t id) -> const std::string& {
     if (id >= texts.size()) texts.resize(id + 1);
     if (!texts[id]) texts[id] = &journal.text_of(id);

@@ -1,5 +1,5 @@
-// The path of logged values from the training thread to the recorder or replayer: cheap to append
-// to, taken in batches by the background thread.
+// The way of logged values from the threads that log to the recorder or replayer: appending is
+// cheap, and the background thread takes the values in batches.
 #pragma once
 
 #include <flor/store/catalog.h>
@@ -21,28 +21,28 @@
 
 namespace flor::detail {
 
-/// Where the session's thread is in the loops. Written by that thread, read by every thread that
-/// logs, so the parts that change at every step are atomic; path, epoch and depth change only under
-/// the journal's mutex.
+/// Where the session's thread is in the loops. That thread writes it, and every thread that logs
+/// reads it. So the parts that change at every step are atomic; path, epoch and depth only change
+/// under the journal's mutex.
 struct CurrentPlace {
   static constexpr std::size_t kInnerLoops = 14;
 
-  std::uint32_t path = 0;  // interned
+  std::uint32_t path = 0;  // id from Journal::intern
   std::int64_t epoch = -1;
-  std::int64_t part = -1;       // an epoch, or store::part_outside(n): the unit of a replay
-  bool nested = false;          // a step is current
-  std::size_t inner_depth = 0;  // loops below the nested one
+  std::int64_t part = -1;       // unit of a replay: an epoch, or store::part_outside(n)
+  bool nested = false;          // the place is in a nested loop
+  std::size_t inner_depth = 0;  // number of loops below the nested one
   std::atomic<std::int64_t> step{-1};
   std::array<std::atomic<std::int64_t>, kInnerLoops> inner{};
-  /// Values are not kept here (a replay is catching up, or the place is another segment's).
+  /// Values are not kept at this place: a replay is catching up, or another process replays it.
   bool suppressed = false;
   bool plugged = false;  ///< a plug-in logs, not the program
 
-  /// Indices of the deeper loops, "4,0"; empty if there are none.
+  /// Indices of the deeper loops, such as "4,0"; empty if there are none.
   std::string inner_text() const;
 };
 
-/// A logged value with its content still outside the store.
+/// A logged value whose content is not in the store yet.
 struct LoggedContent {
   store::Item item;
   std::vector<std::byte> content;
@@ -52,7 +52,7 @@ struct LogRecord {
   std::uint32_t name = 0, path = 0;
   std::int64_t epoch = -1, step = -1;
   std::int64_t part = -1;
-  std::uint32_t inner = 0;  // index into LogBatch::texts, 0: none
+  std::uint32_t inner = 0;  // index into LogBatch::texts; 0: none
   store::ValueType type = store::ValueType::real;
   bool suppressed = false, plugged = false;
   std::uint64_t bits = 0;  // the number, or an index into texts or contents
@@ -65,7 +65,7 @@ struct LogBatch {
   bool empty() const { return records.empty(); }
 };
 
-/// Numbers the values of one name at one place. Fed in the order of logging.
+/// Numbers the values that have one name and one place, in the order of logging.
 class Ordinals {
  public:
   std::int64_t next(const LogRecord& record, std::string_view inner);
@@ -76,38 +76,38 @@ class Ordinals {
     std::string inner;
     std::int64_t ordinal = 0;
   };
-  std::unordered_map<std::uint64_t, Last> last_;  // by name and path
+  std::unordered_map<std::uint64_t, Last> last_;  // by ids of name and path
 };
 
 class Journal {
  public:
-  /// More pending values than this make the logging thread wait for the background thread.
+  /// If more values than this are pending, a logging thread waits for the background thread.
   static constexpr std::size_t kPendingMax = std::size_t{1} << 20;
-  /// The same for the bytes of texts and contents, those that are being written included.
+  /// The limit for the bytes of texts and contents, including those that are being written.
   static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
 
   CurrentPlace& place() { return place_; }
-  /// Changes the parts of the place that need the mutex.
+  /// Changes parts of the place that need the mutex.
   void move(const std::function<void(CurrentPlace&)>& change);
-  /// Drops values that are logged from now on, or keeps them again.
+  /// With true, drops values that are logged from now on; with false, keeps them again.
   void suppress(bool suppressed) {
     move([suppressed](CurrentPlace& place) { place.suppressed = suppressed; });
   }
 
   std::uint32_t intern(std::string_view text);
-  /// Valid as long as the journal.
+  /// The text with this id. Valid as long as the journal exists.
   const std::string& text_of(std::uint32_t id) const;
 
   void add_number(std::string_view name, store::ValueType type, std::uint64_t bits);
   void add_text(std::string_view name, store::ValueType type, std::string text);
   void add_content(std::string_view name, store::ValueType type, LoggedContent content);
 
-  /// Takes the values logged since the last call.
+  /// Returns the values logged since the last call.
   LogBatch take();
-  /// Reports that the taken values are written: their memory no longer counts.
+  /// Tells that the taken values are written, so that their memory no longer counts.
   void written();
-  /// `wake` is called from a logging thread when a batch is worth taking. Where the thread has to
-  /// wait for that, it calls `wait`, which must call its argument after hurrying the taker.
+  /// `wake` is called from a logging thread when a batch is worth taking. If that thread has to
+  /// wait, it calls `wait`, which must make the background thread hurry and then call its argument.
   void on_full(std::function<void()> wake, std::function<void(const std::function<void()>&)> wait) {
     wake_ = std::move(wake);
     wait_ = std::move(wait);
@@ -131,16 +131,17 @@ class Journal {
   std::condition_variable taken_;
   CurrentPlace place_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_{{std::string(), 0}};
-  std::deque<std::string> names_{std::string()};  // each stays where it is
+  // A deque, since references to its elements stay valid.
+  std::deque<std::string> names_{std::string()};
   LogBatch batch_;
-  std::uint64_t bytes_ = 0;        // of the texts and contents in it
-  std::uint64_t taken_bytes_ = 0;  // of those that were taken and are not written yet
+  std::uint64_t bytes_ = 0;        // bytes of the texts and contents in `batch_`
+  std::uint64_t taken_bytes_ = 0;  // bytes of those that were taken and are not written yet
   std::function<void()> wake_;
   std::function<void(const std::function<void()>&)> wait_;
 };
 
-/// Hands the values of a batch of `journal` on as the catalog has them; contents are stored through
-/// `store_content`. Those that are suppressed go to `pass`, without their contents.
+/// Passes each value of a batch of `journal` to `take` in the form of the catalog; contents are
+/// stored by `store_content`. Suppressed values go to `pass`, without their contents.
 void for_each_value(const Journal& journal, const LogBatch& batch, Ordinals& ordinals,
                     const std::function<std::string(const LoggedContent&)>& store_content,
                     const std::function<void(const LogRecord&, store::Value)>& take,

@@ -1,4 +1,4 @@
-// The checkpoints that a program loads, as its record has them: what was loaded is loaded again.
+// The checkpoints that a program loads. In a replay it loads again what its record says.
 #pragma once
 
 #include "session/visited_places.h"
@@ -15,24 +15,25 @@
 namespace flor::detail {
 
 /// The name under which a run logs what it loaded, as JSON:
-/// {"checkpoint":"0123456789abcdef@12","digest":"...","text":"linear@latest"}, or
-/// {"refused":"...","status":3,"text":"linear@latest"} where the program got an error.
+/// {"checkpoint":"0123456789abcdef@12","digest":"...","text":"linear@latest"}, or, if the load
+/// threw an error, {"refused":"...","status":3,"text":"linear@latest"}.
 inline constexpr const char* kLoadedName = "flor.load";
-/// The same of a load that a replay comes to and the record does not have. It has another name,
-/// since values of one name are counted at their place, and the recorded ones keep their numbers.
+/// The name for a load that only a replay makes and the record does not have. It is another name so
+/// that the recorded loads keep their numbers: values of one name are numbered at each place.
 inline constexpr const char* kNewLoadName = "flor.load.hindsight";
 
 struct RecordedLoad {
   std::string record;       ///< see kLoadedName
-  bool suppressed = false;  ///< the program is on its way to where it goes on
+  bool suppressed = false;  ///< the program is being led to another place
 };
 
-/// Belongs to the session's thread.
+/// Finds what the record says about the loads that a program makes. To be used by the session's
+/// thread.
 class LoadedInputs {
  public:
-  /// The program loads the checkpoint that `text` names where the journal is now: what the record
-  /// of `run` says that it loaded here under this text, if it says anything. Several loads of one
-  /// text at one place come in their order.
+  /// Called when the program loads the checkpoint that `text` names, at the journal's present
+  /// place. Returns what the record of `run` says about this load, if anything. Several loads of
+  /// one text at one place are returned in order.
   std::optional<RecordedLoad> next(const store::Catalog& catalog, const store::Run& run,
                                    std::string_view text, Journal& journal);
 

@@ -15,7 +15,8 @@
 namespace flor::detail {
 namespace {
 
-/// Runs `append` on the session's journal, if there is one; a failure is reported, never thrown.
+/// Calls `append` with the session's journal, if there is a session. A failure is reported, never
+/// thrown.
 template <typename Append>
 void with_journal(std::string_view name, Append&& append) noexcept {
   Runtime* session = runtime();

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kReplaysKept = 20;
 
-/// Deletes all but the newest directories of replays.
+/// Deletes all but the newest kReplaysKept directories of replays.
 void drop_old(const fs::path& outputs) {
   std::error_code error;
   std::vector<std::pair<fs::file_time_type, fs::path>> replays;
@@ -51,7 +51,7 @@ RecordedOutputs::RecordedOutputs(const fs::path& repository, const fs::path& hom
 void RecordedOutputs::enter(store::Catalog& catalog, std::int64_t run) const {
   std::vector<std::string> paths;
   for (const WrittenFile& file : take_written_files()) {
-    // Generated sources are sources.
+    // Source files that the program generates count as sources.
     if (sources::is_source(file.path.string())) continue;
     paths.push_back(file.path.lexically_relative(repository_).generic_string());
   }

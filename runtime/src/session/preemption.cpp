@@ -20,7 +20,7 @@ void note(int number) {
   const bool insists = number == SIGTERM || number == SIGINT;
   if (insists && told_to_end) {
     set_default(number);
-    ::raise(number);  // delivered when this returns
+    ::raise(number);  // delivered when the handler returns
     return;
   }
   if (insists) told_to_end = 1;
@@ -37,7 +37,7 @@ void watch_signals() noexcept {
     if (::sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction action{};
     action.sa_handler = note;
-    action.sa_flags = SA_RESTART;  // the program's own calls are not disturbed
+    action.sa_flags = SA_RESTART;  // so that the program's own calls are not interrupted
     ::sigemptyset(&action.sa_mask);
     ::sigaction(number, &action, nullptr);
   }

@@ -31,7 +31,7 @@ store::Run latest_run(const store::Catalog& catalog) {
                   *name, here.place));
 }
 
-/// Whether the job has as many ranks as the run: it can only be resumed with the same number.
+/// Whether the job has as many ranks as the run, without which the run cannot be resumed.
 bool has_ranks_of(const store::Run& run, const std::optional<Ranks>& ranks) {
   return run.start.rank ? ranks && ranks->world == run.start.rank->world : !ranks;
 }
@@ -40,7 +40,7 @@ bool can_be_resumed(const store::Run& run) {
   return run.state == store::RunState::interrupted || run.state == store::RunState::failed;
 }
 
-/// The command line without the program and the options for checking a resume.
+/// The words of a command line, without the program and the option for checking a resume.
 std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
   std::vector<std::string> words;
   for (std::size_t i = 1; i < command.size(); ++i) {
@@ -54,13 +54,13 @@ std::vector<std::string> words_of_run(const std::vector<std::string>& command) {
   return words;
 }
 
-/// Whether the arguments are the same, as in a job script that is started again.
+/// Whether the run was recorded with the same arguments, as when a job script is started again.
 bool has_command(const store::Run& run, const std::vector<std::string>& command) {
   return words_of_run(run.start.command.words()) ==
          words_of_run(store::RecordedCommand(command).words());
 }
 
-/// Keeps the runs of this program, where several programs share a name; all where it has none.
+/// Keeps only the runs of this program, if it has any under the name that several programs share.
 void keep_own_program(const store::Catalog& catalog, std::vector<store::Run>& runs) {
   const Program program = this_program();
   const auto is_own = [&](const store::Run& run) { return program.is(program_of(catalog, run)); };
@@ -109,7 +109,8 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
   if (!flags.run.empty()) {
     runs.push_back(catalog.resolve(flags.run));
   } else {
-    const std::string here = std::filesystem::current_path().string();  // recorded without git
+    // The place of runs without git.
+    const std::string here = std::filesystem::current_path().string();
     auto name = flags.name.empty() ? last_name(catalog, place) : std::optional(flags.name);
     if (!name) name = last_name(catalog, here);
     if (name) {

@@ -1,4 +1,4 @@
-// Which run a program means with --replay_flor, --flor_resume and --flor_run.
+// Which run --replay_flor, --flor_resume and --flor_run mean.
 #pragma once
 
 #include "protocol/flags.h"
@@ -11,18 +11,19 @@
 
 namespace flor::detail {
 
-/// This very program.
+/// The program of this process.
 Program this_program();
 
-/// The name that --flor means without one: the last of this program, else the last in `place`.
+/// The name that --flor without a name means: the last one that this program used, else the last
+/// one used in `place`.
 std::optional<std::string> last_name(const store::Catalog& catalog, const std::string& place);
 
-/// The run that is to be replayed; prints a line where another program recorded it. Throws NotFound
-/// if there is none, Busy if it is still being recorded.
+/// The run to be replayed. Prints a line if another program recorded it. Throws NotFound if there
+/// is none, and Busy if it is still being recorded.
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags);
 
-/// The run that --flor_resume continues, in the repository or directory `place`; nothing if a new
-/// one is to begin. Throws NotFound if there is none, Busy if it is still being recorded.
+/// The run that --flor_resume continues, in the repository or directory `place`. Nothing if a new
+/// run is to begin. Throws NotFound if there is none, and Busy if it is still being recorded.
 std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Flags& flags,
                                         const std::string& place);
 

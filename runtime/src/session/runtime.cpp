@@ -7,7 +7,7 @@
 namespace flor::detail {
 namespace {
 
-/// Characters with a meaning in paths are replaced, so that every name is a name.
+/// Replaces characters that have a meaning in paths, so that every text can be a name.
 std::string safe_name(std::string_view name) {
   if (name.empty()) return "loop";
   std::string safe(name);
@@ -108,7 +108,8 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
   if (frame.depth == 0) {
     frames_.push_back(&frame);
     frame.opened = true;
-    // Every checkpoint inside a main loop, or at its edges, holds its attached locals.
+    // Registered, so that every checkpoint inside the main loop or at its edges has the attached
+    // locals.
     frame.registered = registry_.add(frame.settings.attached);
     start = begin_main(frame, random_access);
   } else {
@@ -117,7 +118,7 @@ LoopScope::Start Runtime::begin_loop(Frame& frame, bool random_access) {
     frame.opened = true;
   }
   frame.visited = start.visit;
-  // Values logged while the range is begun belong to no step yet.
+  // Values that are logged while the range is begun belong to no step yet.
   if (frame.depth > 0) set_index(frame, -1);
   if (start.visit) update_place();
   return start;
@@ -169,7 +170,7 @@ void Runtime::end_loop(Frame& frame, LoopEnd how) {
     if (frame.arriving && how == LoopEnd::exhausted) reach(frame);
     end_nested(frame, how);
   }
-  // Loops end in the reverse order of their beginning.
+  // Usually the last frame, since loops end in the reverse order of their beginning.
   std::erase(frames_, &frame);
   update_place();
   if (frame.depth == 1) left_nested(frame, how);

@@ -33,7 +33,8 @@ inline double seconds_since(Clock::time_point start) {
 
 enum class LoopEnd { exhausted, broke, failed };
 
-/// How deep this thread is in functions of Flor that may hold a mutex.
+/// How many nested calls of Flor's functions this thread is in. Above 0 it may hold one of Flor's
+/// mutexes.
 inline thread_local int inside_flor = 0;
 class Inside {
  public:
@@ -43,9 +44,9 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-/// Runs a part of Flor. An exception leaves it with everything unwound, even if it is never caught:
-/// then the end of the run is entered from where the process terminates, and neither that nor the
-/// background may find a lock of the catalog held.
+/// Runs a part of Flor. It unwinds the stack before an exception leaves, even if nothing catches
+/// it. In that case the end of the run is entered while the process terminates, and neither this
+/// nor the background thread may find a lock of the catalog held.
 template <typename Body>
 decltype(auto) run_inside(Body&& body) {
   const Inside inside;
@@ -61,37 +62,43 @@ struct LoopScope::Frame {
   Frame(std::string own_name, LoopSettings own_settings)
       : name(std::move(own_name)), settings(std::move(own_settings)) {}
 
-  std::string name;       ///< as the program gave it, made safe; "loop" if it gave none
-  std::string component;  ///< the same with "~2" for a second execution in the parent's iteration
+  /// The name that the program gave, made safe to print; "loop" if it gave none.
+  std::string name;
+  /// `name`, with "~2" if this is the loop's second execution in the parent's iteration, and so on.
+  std::string component;
   LoopSettings settings;
   LoopPlace place;
   std::size_t depth = 0;    ///< 0: main loop, 1: nested
-  std::uint32_t path = 0;   ///< interned path of components
-  std::int64_t index = 0;   ///< of the current iteration, or the number of complete ones
-  std::int64_t limit = -1;  ///< at most that many iterations, if not negative
-  bool limit_broke = true;  ///< the last of them ends before the range is advanced once more
-  bool cut = false;         ///< the limit was reached, but the range had more
+  std::uint32_t path = 0;   ///< id of the interned path of components
+  std::int64_t index = 0;   ///< index of the current iteration, or number of complete ones
+  std::int64_t limit = -1;  ///< at most this many iterations; negative: no limit
+  /// Whether a loop that reaches `limit` ends like a `break`, without advancing its range once
+  /// more.
+  bool limit_broke = true;
+  bool cut = false;         ///< the limit was reached although the range had more
   bool opened = false;      ///< `begin` was called
-  bool inside = false;      ///< in the body
-  bool visited = true;      ///< false: replaced by its recorded effect
+  bool inside = false;      ///< its body is being executed
+  bool visited = true;      ///< false: its recorded effect was loaded instead
   bool exhausted = false;
-  bool arriving = false;  ///< a resumed loop: the steps to its first iteration are not over yet
-  int exceptions = 0;     ///< in flight when the loop was made
+  /// A resumed loop that is still stepping to its first iteration.
+  bool arriving = false;
+  int exceptions = 0;     ///< number in flight when the loop was made
   Clock::time_point opened_at;
-  std::map<std::string, int, std::less<>> children;  ///< loops begun in the current iteration
+  /// How often each nested loop was begun in the current iteration, by name.
+  std::map<std::string, int, std::less<>> children;
 
   // Main loops.
-  std::int64_t ordinal = -1;     ///< -1: not one of the recorded ones
+  std::int64_t ordinal = -1;     ///< number among the recorded main loops; -1: none of them
   std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
   std::optional<std::uint64_t> count;
   Clock::time_point iteration_began;
-  double flor_seconds = 0;                ///< Flor's own time in this iteration
+  double flor_seconds = 0;                ///< seconds of Flor's own work in this iteration
   std::vector<std::uint64_t> registered;  ///< tickets of the attached locals
 };
 
 using Frame = LoopScope::Frame;
 
-/// The session. All but the logging functions belong to the thread that called flor::init.
+/// The session. All functions except those for logging belong to the thread that called flor::init.
 class Runtime {
  public:
   Runtime(Flags flags, std::shared_ptr<store::Store> store);
@@ -110,13 +117,14 @@ class Runtime {
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame, bool gone) = 0;
 
-  /// Where a replay puts the files of the program; empty: where the program wants them.
+  /// The directory in which a replay puts the program's files. Empty: they stay where the program
+  /// puts them.
   virtual std::filesystem::path output_directory() { return {}; }
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
   store::Store& store() { return *store_; }
-  /// The checkpoint that the run loaded at this place by its record, see LoadedInputs.
+  /// The recorded load of a checkpoint at this place, see LoadedInputs.
   std::optional<RecordedLoad> next_load(std::string_view text) {
     return visits_.loads.next(store_->catalog(), run(), text, journal_);
   }
@@ -124,30 +132,31 @@ class Runtime {
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
 
-  /// The code after this may write the registered state; any thread.
+  /// Called before code that may write the registered state. Any thread may call it.
   virtual void fence() noexcept {}
-  /// An iteration of a nested or deeper loop begins while a fence would have something to do.
+  /// Called when an iteration of a nested or deeper loop begins while a fence would have something
+  /// to do.
   virtual void settle() noexcept {}
 
   // Retention, see <flor/checkpoint_strategy.h>.
   virtual void keep_checkpoints(const store::CheckpointStrategy&) {}
-  /// Takes a checkpoint here; returns its name, empty if there is none. `name` may be empty. No
-  /// `objects`: of all that is registered.
+  /// Takes a checkpoint, and returns its name, or an empty text if none was taken. `name` may be
+  /// empty. Without `objects` it has all that is registered.
   virtual std::string save_checkpoint(std::string_view name,
                                       const std::map<std::string, double>& scores,
                                       std::vector<Slot> objects) = 0;
   virtual void score_checkpoint(std::string_view, const std::map<std::string, double>&) {}
-  /// The best stored checkpoint, or the newest.
+  /// The stored checkpoint that is the best, or the newest.
   virtual std::optional<store::FoundCheckpoint> find_checkpoint(bool best) = 0;
 
-  /// Ends the session; returns the status that the process should end with if it would have been 0.
+  /// Ends the session. Returns the status with which the process should end instead of 0.
   virtual ExitStatus finish(bool failed, std::string_view message) noexcept = 0;
-  /// The program, whose session had ended in order, ends with a status that says otherwise.
+  /// Called when the program ends with an error status after its session had ended in order.
   virtual void failed_after_all(std::string_view /*why*/) noexcept {}
-  /// Forgets the session because it should not have begun.
+  /// Drops the session, which should not have begun.
   virtual void abandon(std::string_view why) noexcept = 0;
-  /// In a child of fork(): releases locks that would make others think that the session lives
-  /// there.
+  /// Called in a child of fork(): releases locks, so that other processes do not take the child for
+  /// the session's process.
   virtual void forget_in_child() noexcept {}
 
  protected:
@@ -156,28 +165,30 @@ class Runtime {
   virtual LoopScope::Move leave_main(Frame& frame) = 0;
   virtual void end_main(Frame& frame, LoopEnd how) = 0;
   virtual LoopScope::Start begin_nested(Frame& frame) = 0;
-  /// After an iteration of a nested loop. The steps to the next one, as LoopScope::Move has them.
+  /// Called after an iteration of a nested loop. Returns the steps to the next one, see
+  /// LoopScope::Move.
   virtual std::int64_t leave_nested(Frame&) { return 1; }
-  /// Before the first iteration of a nested loop that was begun with `arriving`.
+  /// Called before the first iteration of a nested loop whose frame has `arriving` set.
   virtual void reach(Frame&) {}
   virtual void end_nested(Frame& frame, LoopEnd how) = 0;
-  /// After a nested loop, executed or not; the place is that of its parent again.
+  /// Called after a nested loop, executed or skipped, when the place is that of its parent again.
   virtual void left_nested(Frame&, LoopEnd) {}
-  /// Keeps a batch of logged values; on the background thread.
+  /// Keeps a batch of logged values. Called on the background thread.
   virtual void keep(LogBatch batch) = 0;
 
   void start_journal();
   void flush_journal();                     ///< on the background thread
-  virtual void tick() { flush_journal(); }  ///< a few times a second, on the background thread
+  /// Called a few times a second on the background thread.
+  virtual void tick() { flush_journal(); }
 
-  /// The recorded checkpoints of the run by their places, as texts.
+  /// The recorded saved checkpoints of the run, by their places as text.
   std::map<std::string, store::SavedCheckpoint> recorded_saves() const;
   /// The attached locals of the nested loop that is being executed.
   std::vector<Slot> attached_here() const;
-  /// The key of a checkpoint that is saved now; its name is still missing.
+  /// The key for a checkpoint that is being saved; its name is not set yet.
   store::CheckpointKey save_key(std::int64_t main_loops) const;
 
-  /// Sets the place that the frames define.
+  /// Sets the journal's place to the one that the frames define.
   void update_place();
 
   const Frame& main_frame() const { return *frames_.front(); }
@@ -187,7 +198,7 @@ class Runtime {
   std::shared_ptr<store::Store> store_;
   Registry registry_;
   Journal journal_;
-  /// Checkpoints that the program saves and loads, by their places.
+  /// Counts at which places the program saves and loads checkpoints.
   struct Visits {
     VisitedPlaces saves;
     LoadedInputs loads;
@@ -195,7 +206,7 @@ class Runtime {
   Visits visits_;
   std::vector<Frame*> frames_;
   std::map<std::string, int, std::less<>> main_loops_begun_;
-  /// The priority of all of Flor's background threads.
+  /// The priority that all of Flor's background threads share.
   std::shared_ptr<store::BackgroundPriority> priority_ =
       std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> background_;
@@ -206,9 +217,9 @@ class Runtime {
   std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// flor::init, throwing where that says why and ends the program.
+/// Does the work of flor::init. Throws where flor::init prints the reason and ends the program.
 Session open_session(int& argc, char** argv, const char* source_file);
-/// The session, or null.
+/// The current session, or null.
 Runtime* runtime() noexcept;
 /// The store of a program whose session is off.
 std::filesystem::path home_without_session();
@@ -216,15 +227,16 @@ std::filesystem::path home_without_session();
 std::unique_ptr<Runtime> make_recorder(Flags flags);
 std::unique_ptr<Runtime> make_replayer(Flags flags);
 
-/// Flushes the program's output and ends the process, without running its exit handlers.
+/// Writes out buffered output of the program. `end_process` also ends the process, without exit
+/// handlers.
 void flush_streams() noexcept;
 [[noreturn]] void end_process(ExitStatus status) noexcept;
 
-/// Reports an error that must not be thrown and ends the process with its status.
+/// Reports an error that must not be thrown into the program, and ends the process with its status.
 [[noreturn]] void die(const std::exception& error) noexcept;
-/// Ends the session and then the process at once: buffers of stdio and std::cout are written,
-/// destructors and handlers for the end of the program do not run. `status` where that of the
-/// session would be 0. Any thread.
+/// Ends the session and then the process: writes out the buffers of stdio and std::cout, but runs
+/// neither destructors nor exit handlers. `status` is used if the session's own status is 0. Any
+/// thread may call it.
 [[noreturn]] void end_program(ExitStatus status) noexcept;
 
 }  // namespace flor::detail

@@ -53,7 +53,7 @@ std::optional<std::string> SecretArguments::given(std::string_view name) const {
 
 std::optional<std::string> SecretArguments::value(std::string_view name, Fallback fallback) const {
   if (auto text = given(name)) return text;
-  // The program found its own value without Flor, and does so again.
+  // The program has found the value without Flor before, and will again.
   if (fallback == Fallback::value && !was_given(name)) return std::nullopt;
   throw UsageError(fmt::format(
       "argument '{}' of run {} is a secret, which no record keeps: give it again, by "

@@ -1,4 +1,4 @@
-// Arguments of a run that its record holds masked: a replay or resume asks for them again.
+// Secret arguments, which a record holds masked. A replay or resume needs their values again.
 #pragma once
 
 #include <flor/arg.h>
@@ -13,30 +13,31 @@
 
 namespace flor::detail {
 
-/// Throws UsageError for --kwargs that are masked, as in a command line that was copied from a
-/// record: a run that begins has no other source for the value.
+/// Throws UsageError for --kwargs with a masked value, as in a command line copied from a record. A
+/// new run has no other source for the value.
 void refuse_masked(const std::map<std::string, std::string>& kwargs);
-/// The same of the program's own words, which may mean something else: a line for each.
+/// Lines that warn of masked values among the program's own arguments, which may mean something
+/// else there.
 void warn_of_masked(const std::vector<std::string>& arguments);
 
 class SecretArguments {
  public:
   SecretArguments() = default;
-  /// `given`: --kwargs of this process.
+  /// `given` are the --kwargs of this process.
   SecretArguments(const store::Catalog& catalog, const store::Run& run,
                   std::map<std::string, std::string> given);
 
-  /// The value of an argument whose recorded one is masked; nothing: the program's own is the one.
-  /// Throws UsageError where it has to be given.
+  /// Returns the value of an argument that is masked in the record. Returns nothing if the
+  /// program's own value is used. Throws UsageError if the value has to be given.
   std::optional<std::string> value(std::string_view name, Fallback fallback) const;
-  /// The recording was given a masked value for the name, which it may have ended too early to use.
+  /// Whether the recording was given a masked value for the name, even if it ended before using it.
   bool was_given(std::string_view name) const { return asked_for_.contains(std::string(name)); }
   /// The value that was given for a name, by --kwargs or in the environment.
   std::optional<std::string> given(std::string_view name) const;
 
  private:
   std::string run_;
-  std::set<std::string> asked_for_;  ///< names that --kwargs gave when the run was recorded
+  std::set<std::string> asked_for_;  ///< names that --kwargs gave in the recording
   std::map<std::string, std::string> given_;
 };
 

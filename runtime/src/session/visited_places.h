@@ -1,4 +1,4 @@
-// Where in its loops a program does something, and how often it did that there before.
+// Counts how often a program does something at each place in its loops.
 #pragma once
 
 #include "session/journal.h"
@@ -11,24 +11,23 @@
 
 namespace flor::detail {
 
-/// Counts one thing that a program does by the places at which it does it. Belongs to the session's
-/// thread.
+/// Counts the visits to each place for one kind of action. To be used by the session's thread.
 class VisitedPlaces {
  public:
   struct Visit {
     store::Place place;
-    std::int64_t ordinal = 0;  ///< counts the visits of this place
+    std::int64_t ordinal = 0;  ///< number of earlier visits to this place
     std::int64_t part = -1;    ///< as in CurrentPlace
     bool suppressed = false;
   };
-  /// The program does it where the journal is now.
+  /// Counts a visit to the journal's present place.
   Visit next(Journal& journal);
 
-  /// A text for a place in a record, with the ordinal there.
+  /// The text that stands for a place and the number of a visit in a record.
   static std::string text(const store::Place& place, std::int64_t ordinal);
 
  private:
-  std::map<std::string, Visit> last_;  ///< by path
+  std::map<std::string, Visit> last_;  ///< by path of loops
 };
 
 }  // namespace flor::detail

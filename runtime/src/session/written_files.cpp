@@ -1,6 +1,6 @@
-// The functions of the C library that open files, defined here with their own names. The linker
-// takes the first definition that it finds, so that shared libraries (libstdc++, libtorch, libpng)
-// call these, too; each hands on to the next definition, which is that of the C library.
+// Defines the C library's functions that open files, in its place. The dynamic linker takes the
+// first definition that it finds, so shared libraries (libstdc++, libtorch, libpng) call these
+// functions, too. Each notes the file, and calls the next definition, which is the C library's.
 #undef _FORTIFY_SOURCE  // otherwise some would be inline functions
 
 #include "session/written_files.h"
@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct FileFacts {
-  bool there = false;  ///< as a regular file
+  bool there = false;  ///< exists, as a regular file
   off_t bytes = 0;
   timespec time{};
   ino_t number = 0;
@@ -47,9 +47,8 @@ struct FileFacts {
   }
 };
 
-/// The opened files, in the order in which they were opened. Adding to it neither waits nor
-/// allocates, since programs open files in handlers of signals, too: files that do not fit are not
-/// noticed.
+/// The opened files, in order. Adding one neither waits nor allocates, since programs may open
+/// files in signal handlers. Files for which there is no room are not noted.
 class OpenedFiles {
  public:
   struct Entry {
@@ -80,8 +79,8 @@ class OpenedFiles {
         .store(static_cast<std::uint32_t>(size), std::memory_order_release);
   }
 
-  /// The next one after those that were taken; nothing where it is still being written. For one
-  /// thread at a time.
+  /// The next file after those that were taken. Nothing if there is none, or it is still being
+  /// written. To be called by one thread at a time.
   std::optional<Entry> take() {
     if (taken_ + sizeof(Header) > kBytes) return std::nullopt;
     Header* const header = header_at(taken_);
@@ -92,7 +91,7 @@ class OpenedFiles {
     return entry;
   }
 
-  /// Files that were opened before count as new.
+  /// Forgets all files, so that they count as new when they are opened again.
   void forget() {
     while (take()) {
     }
@@ -103,15 +102,18 @@ class OpenedFiles {
   struct Header {
     FileFacts before;
     std::uint32_t length = 0;
-    std::uint32_t size = 0;  ///< of the entry; 0 until it is whole. Atomic: it is waited for
+    /// Size of the entry; 0 until it is complete. Accessed atomically, since `take` reads it
+    /// meanwhile.
+    std::uint32_t size = 0;
   };
   static constexpr std::size_t kPathMax = 4096, kAlign = alignof(Header);
   static constexpr std::size_t kBytes = 4u << 20, kSeen = 1u << 16;
 
-  /// Uses the zeroed bytes as they are: `take` may be looking at the size already.
+  /// Uses the zeroed bytes in place, since `take` may already be reading the size.
   Header* header_at(std::size_t at) { return reinterpret_cast<Header*>(&bytes_[at]); }
 
-  /// The working directory, or an open one; 0 where it is not known.
+  /// Writes the working directory, or an open directory, to `place`. Returns its length; 0 if it is
+  /// unknown.
   static std::size_t place_of(int directory, std::array<char, kPathMax>& place) {
     std::array<char, 32> link{};
     if (directory == AT_FDCWD) {
@@ -155,7 +157,7 @@ class OpenedFiles {
 };
 
 constinit OpenedFiles opened;
-constinit std::atomic<pid_t> noticing{0};  // the process that is to notice; 0: none
+constinit std::atomic<pid_t> noticing{0};  // the process that notes files; 0: none
 
 class Notices {
  public:
@@ -204,7 +206,7 @@ class Notices {
   std::map<std::string, FileFacts> open_;
 };
 
-/// Never destroyed: a background thread may ask until the process is gone.
+/// Never destroyed, since a background thread may use it until the process has ended.
 Notices& notices() {
   static auto* const notices = new Notices;
   return *notices;
@@ -227,8 +229,8 @@ void opens_with_mode(const char* path, const char* mode) {
   if (mode && std::strpbrk(mode, "wa+")) opens(AT_FDCWD, path);
 }
 
-/// The definition after the one here. Looked up before `main`, since that is not safe in a handler
-/// of a signal.
+/// The definition after the one in this file. It is looked up before `main`, since looking it up in
+/// a signal handler is not safe.
 template <typename Function>
 class Next {
  public:
@@ -276,7 +278,7 @@ std::vector<WrittenFile> take_written_files() { return notices().take(); }
 }  // namespace flor::detail
 
 #define FLOR_DEFINES extern "C" [[gnu::visibility("default")]]
-// The mode of open and openat, which is there only where a file may be made.
+// Reads the parameter `mode` of open and openat, which exists only if a file may be created.
 #define FLOR_MODE(flags, mode)                            \
   mode_t mode = 0;                                        \
   if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Touched, so that the first copy into it meets no page fault.
+/// Allocates memory and touches it, so that the first copy into it causes no page faults.
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   const bool large = bytes >= kHugePage;
   const std::size_t alignment = large ? kHugePage : 64;
@@ -32,7 +32,7 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 struct BufferPool::State {
   struct Size {
     std::vector<std::shared_ptr<std::byte>> free;
-    std::uint64_t asked_for = 0;  // when, counted in requests
+    std::uint64_t asked_for = 0;  // number of the last request for this size
   };
 
   void trim() {
@@ -48,7 +48,7 @@ struct BufferPool::State {
 
   std::mutex mutex;
   std::condition_variable returned;
-  std::map<std::pair<std::size_t, bool>, Size> sizes;  // by bytes and whether they are pinned
+  std::map<std::pair<std::size_t, bool>, Size> sizes;  // by size in bytes, and whether pinned
   std::uint64_t in_use = 0;
   std::uint64_t free_bytes = 0, free_bytes_max = UINT64_MAX;
   std::uint64_t requests = 0;
@@ -72,7 +72,7 @@ std::shared_ptr<std::byte> BufferPool::acquire(std::size_t bytes, bool pinned) {
   if (!memory && pinned && adapter().allocate_pinned) memory = adapter().allocate_pinned(bytes);
   if (!memory) memory = allocate(bytes);
 
-  // The handle keeps the state, not the pool, alive: snapshots may outlast the session.
+  // The handle keeps the state alive, not the pool, since snapshots may outlive the session.
   std::byte* address = memory.get();
   return {address, [state = state_, memory = std::move(memory), bytes, pinned](std::byte*) mutable {
             const std::lock_guard lock(state->mutex);
@@ -113,7 +113,7 @@ std::uint64_t BufferPool::in_use() const {
 void BufferPool::wait_below(std::uint64_t limit, const std::function<bool()>& others_work) {
   std::unique_lock lock(state_->mutex);
   while (state_->in_use > limit && others_work()) {
-    // The timeout covers work that ends without returning a buffer.
+    // The timeout is for work that ends without returning a buffer.
     state_->returned.wait_for(lock, std::chrono::milliseconds(20));
   }
 }

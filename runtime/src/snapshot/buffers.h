@@ -1,5 +1,5 @@
-// Host memory that snapshots are copied into, used again and again: fresh memory costs seven times
-// a copy into memory that has been touched before.
+// Host memory that snapshots are copied into. It is reused, since copying into fresh memory takes
+// seven times as long as into memory that was touched before.
 #pragma once
 
 #include <condition_variable>
@@ -13,25 +13,26 @@
 
 namespace flor::detail {
 
-/// Thread-safe. Buffers return by themselves when their last reference goes, also after the pool.
+/// A pool of reusable buffers. Thread-safe. A buffer returns to the pool when its last reference is
+/// gone; it may outlive the pool.
 class BufferPool {
  public:
   BufferPool();
 
-  /// A buffer of exactly this size. `pinned`: allocated by the adapter for asynchronous copies.
+  /// A buffer of exactly this size. `pinned`: allocated by the adapter, for asynchronous copies.
   std::shared_ptr<std::byte> acquire(std::size_t bytes, bool pinned);
 
-  /// Makes sure that there are `count` free, touched buffers of this size.
+  /// Makes sure that `count` free buffers of this size exist whose memory has been touched.
   void prepare(std::size_t bytes, std::size_t count, bool pinned = false);
 
-  /// Returns free buffers beyond `bytes` in all to the system, those whose size was asked for
-  /// longest ago first.
+  /// Limits the total size of free buffers to `bytes`. Excess buffers are returned to the system,
+  /// beginning with the sizes that have not been requested for longest.
   void keep_at_most(std::uint64_t bytes);
 
-  /// Bytes handed out and not yet returned.
+  /// Bytes that are handed out and not yet returned.
   std::uint64_t in_use() const;
 
-  /// Blocks while more than `limit` bytes are in use and `others_work()` holds, that is, while
+  /// Blocks while more than `limit` bytes are in use and `others_work()` is true, which says that
   /// waiting can help.
   void wait_below(std::uint64_t limit, const std::function<bool()>& others_work);
 

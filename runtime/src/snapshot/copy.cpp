@@ -11,7 +11,7 @@ namespace flor::detail {
 namespace {
 
 constexpr std::size_t kBlock = 256;
-/// Below this the destination is likely to be in the cache already, and stays there.
+/// Smaller copies go through the cache, where the destination probably is already.
 constexpr std::size_t kWorthIt = std::size_t{256} << 10;
 
 __attribute__((target("avx512f"))) void stream_wide(std::byte* to, const std::byte* from,
@@ -52,7 +52,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes >= kWorthIt) {
     blocks = bytes / kBlock * kBlock;
     wide ? stream_wide(to, from, blocks) : stream(to, from, blocks);
-    _mm_sfence();  // such stores are not ordered with the store that hands the copy to a thread
+    _mm_sfence();  // orders these stores before the one that passes the copy on
   }
   std::memcpy(to + blocks, from + blocks, bytes - blocks);
 }

@@ -1,12 +1,12 @@
-// Copying tensors into memory that is read much later, by another thread.
+// Copies tensors into memory that another thread reads much later.
 #pragma once
 
 #include <cstddef>
 
 namespace flor::detail {
 
-/// std::memcpy that leaves the destination out of the caches, where the processor can do that: it
-/// need not be read before it is written, and the training's data stays in the cache. `to` is
+/// Like std::memcpy, but keeps the destination out of the processor's caches where possible: the
+/// destination need not be read before it is written, and the training's data stays cached. `to` is
 /// aligned to 64 bytes.
 void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes);
 

@@ -1,4 +1,5 @@
-// A tensor of a snapshot that lies on a device: copied there at once, brought to the host later.
+// A tensor of a snapshot that is on a device: it is copied on the device at once, and to the host
+// later.
 #pragma once
 
 #include <flor/state.h>
@@ -11,21 +12,22 @@
 
 namespace flor::detail {
 
-/// Thread-safe. Each item is brought by the thread that writes checkpoints, and compared with by the
-/// thread that takes the next one.
+/// One tensor on a device, as one snapshot has it. Thread-safe. The writer's thread brings each
+/// item to the host, while the thread that takes the next snapshot may compare with it.
 class DeviceItem {
  public:
-  /// `buffer`: pinned memory for the content. `before`: the item that `copy` was compared with, or
-  /// null.
+  /// `buffer` is pinned memory for the content. `before` is the item with which `copy` was
+  /// compared, or null.
   DeviceItem(std::shared_ptr<std::byte> buffer, std::shared_ptr<StagedCopy> copy,
              std::shared_ptr<DeviceItem> before)
       : buffer_(std::move(buffer)), copy_(std::move(copy)), before_(std::move(before)) {}
 
   const std::shared_ptr<StagedCopy>& copy() const { return copy_; }
-  /// The content on the host: that of the item before, where the bits are the same. Waits for the
-  /// device.
+  /// The content on the host. It is the content of the item before if the bits are equal. Waits for
+  /// the device.
   store::Content bring();
-  /// How many items, itself included, wait to be brought for this one to be.
+  /// How many items, including this one, must be brought to the host before this one's content is
+  /// there.
   int waiting() const;
 
  private:

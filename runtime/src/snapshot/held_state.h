@@ -1,4 +1,4 @@
-// The state of some objects, copied into memory, so that a change that fails halfway can be undone.
+// A copy of the state of some objects in memory, to undo a change that fails halfway.
 #pragma once
 
 #include <flor/state/state_io.h>
@@ -11,7 +11,7 @@
 
 namespace flor::detail {
 
-/// Takes the pieces that objects save, and hands them back to objects that load. Not thread-safe.
+/// Takes the pieces that objects save, and returns them to objects that load. Not thread-safe.
 class HeldState final : public StateSink, public StateSource {
  public:
   void bytes(std::string name, std::string_view content) override;
@@ -21,7 +21,7 @@ class HeldState final : public StateSink, public StateSource {
   const store::Item& item(const std::string& name) const override;
   std::string bytes(const std::string& name) override;
   void tensor(const std::string& name, TensorTarget target) override;
-  /// Fills every target that was asked for.
+  /// Fills all targets that objects have passed to `tensor`.
   void finish();
 
  private:

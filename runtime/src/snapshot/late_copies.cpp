@@ -26,7 +26,7 @@ std::array<std::uint64_t, Witness::kSamples> Witness::look() const {
 }
 
 bool Witness::moved() const {
-  // The version first: it tells whether the memory may still be read.
+  // The version is compared first, since it tells whether the memory may still be read.
   return watch_->version() != version_ || look() != samples_;
 }
 

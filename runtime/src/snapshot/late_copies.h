@@ -1,4 +1,4 @@
-// Content of a snapshot that is compared and copied after the call that took the snapshot.
+// Late copies: content of a snapshot that is compared and copied after the snapshot was taken.
 #pragma once
 
 #include "snapshot/buffers.h"
@@ -16,17 +16,18 @@
 
 namespace flor::detail {
 
-/// Smaller tensors are copied at once: that takes less time than watching them.
+/// Smaller tensors are copied at once, which takes less time than watching them for writes.
 inline constexpr std::size_t kLateBytes = std::size_t{64} << 10;
 
-/// Shows whether a tensor was written. Writes through raw pointers move no version, but one that
-/// goes over the whole tensor hardly leaves all the samples as they were.
+/// Tells whether a tensor was written, by its version and by samples of its content. A write
+/// through a raw pointer does not change the version, but a write to the whole tensor hardly leaves
+/// all samples equal.
 class Witness {
  public:
-  /// `bytes` >= kLateBytes.
+  /// `bytes` must be at least kLateBytes.
   Witness(const std::byte* content, std::size_t bytes, std::shared_ptr<WriteWatch> watch);
   bool moved() const;
-  /// The same memory, not written in between as far as versions tell.
+  /// Whether both witness the same memory, and its version shows no write in between.
   bool same_version(const Witness& other) const;
 
  private:
@@ -40,19 +41,21 @@ class Witness {
   std::array<std::uint64_t, kSamples> samples_;
 };
 
-/// One tensor. Made by the session's thread, copied by the first thread that gets to it.
+/// The late copy of one tensor. Made by the session's thread, and copied by the first thread that
+/// is free.
 class LateItem {
  public:
-  /// `before` or `last`, if any: content that may be equal, so that it needs no memory of its own.
+  /// `before` or `last` may be null. They are content that may be equal, so that no new memory is
+  /// needed.
   LateItem(const store::Item& item, const TensorSource& source, std::shared_ptr<LateItem> before,
            store::Content last);
 
-  /// Does the work unless another thread has begun it.
+  /// Copies the tensor, unless another thread has begun to.
   void copy(BufferPool& buffers);
   void wait() const;
   bool done() const { return stage_.load(std::memory_order_acquire) >= kCopied; }
   bool failed() const { return stage_.load(std::memory_order_acquire) == kFailed; }
-  /// When it is done.
+  /// To be called only when done() is true.
   const store::Content& content() const { return content_; }
 
   const std::string& name() const { return name_; }
@@ -66,19 +69,19 @@ class LateItem {
   const std::byte* from_;
   std::size_t bytes_;
   Witness witness_;
-  std::shared_ptr<LateItem> before_;  // until it is done
+  std::shared_ptr<LateItem> before_;  // null once it is done
   store::Content last_;
   store::Content content_;
   std::atomic<int> stage_{kWaiting};
 };
 
-/// Those of one snapshot. `add` and `deliver` are for the session's thread.
+/// The late copies of one snapshot. `add` and `deliver` are for the session's thread.
 class LateCopies {
  public:
   explicit LateCopies(BufferPool& buffers) : buffers_(buffers) {}
 
-  /// The content of `snapshot.items[index]` will be that of `item`, which may belong to an earlier
-  /// snapshot, too. `expected`: bytes of new memory that it will probably take.
+  /// Promises that the content of `snapshot.items[index]` will be that of `item`, which may belong
+  /// to an earlier snapshot. `expected` is how many bytes of new memory it will probably need.
   void add(std::size_t index, std::shared_ptr<LateItem> item, std::size_t expected);
   bool empty() const { return entries_.empty(); }
   std::uint64_t expected() const { return expected_; }
@@ -86,9 +89,9 @@ class LateCopies {
   void run();  ///< copies items that no thread has begun
   void wait();
   bool complete() const;
-  /// The first tensor that was written since the snapshot, or null.
+  /// The first tensor that was written since the snapshot was taken, or null.
   const LateItem* find_moved() const;
-  /// The first whose copy found no memory, or null.
+  /// The first tensor for whose copy there was no memory, or null.
   const LateItem* find_failed() const;
   void deliver(store::Snapshot& snapshot) const;
 

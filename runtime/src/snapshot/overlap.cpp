@@ -8,7 +8,7 @@ namespace flor::detail {
 
 Overlap::~Overlap() {
   fence_needed = false;
-  copier_.reset();  // its jobs use the copies that `waiting_` refers to
+  copier_.reset();  // first, since its jobs use the copies of `waiting_`
 }
 
 void Overlap::add(TakenSnapshot taken, Then then) {
@@ -18,7 +18,7 @@ void Overlap::add(TakenSnapshot taken, Then then) {
     if (!copier_) {
       copier_ = std::make_unique<Background>(priority_, [] {}, "flor-copier");
     }
-    // By the time that it gets a core, the copies may have been made and written by others.
+    // When the thread gets a core, other threads may already have made the copies and written them.
     copier_->post([copies = std::weak_ptr(late)] {
       if (const auto left = copies.lock()) left->run();
     });
@@ -38,7 +38,7 @@ void Overlap::edge(std::string_view main_loop, std::string_view nested, Edge edg
   if (latest_) {
     reference_ = std::move(latest_);
   } else if (reference_ && reference_->find_moved()) {
-    reference_.reset();  // no snapshot was taken here, and the last one will not do
+    reference_.reset();  // no snapshot was taken here, and the last one does not show the state
   }
   std::string name(1, static_cast<char>(edge));
   name.append(main_loop).append("/").append(nested);
@@ -62,7 +62,7 @@ void Overlap::settle() {
   publish();
 }
 
-/// The copying thread yields to all others, so this one takes part.
+/// Waits for all copies. This thread takes part, since the copying thread yields to all others.
 void Overlap::finish() {
   untouched_ = false;
   for (Waiting& each : waiting_) each.fresh = false;
@@ -115,7 +115,7 @@ void Overlap::note_stretch() {
   stretch_ = nullptr;
 }
 
-/// A fence also shows that a stretch writes nothing before it.
+/// Updates fence_needed. A fence is also needed to see that a stretch writes nothing before it.
 void Overlap::publish() {
   fence_needed.store(!waiting_.empty() || (stretch_ && reference_), std::memory_order_release);
 }

@@ -1,5 +1,5 @@
-// Which snapshots are still being copied while the program goes on, where the program has to wait
-// for them, and whether it wrote too early.
+// Snapshots that are still being copied while the program goes on: where the program has to wait
+// for them, and whether it wrote to the state too early.
 #pragma once
 
 #include "base/background_thread.h"
@@ -18,51 +18,54 @@
 
 namespace flor::detail {
 
-/// The body of a nested loop begins, or the code after it, or an iteration of the main loop.
+/// What begins: the body of a nested loop, the code after it (tail), or an iteration of the main
+/// loop.
 enum class Edge : char { body = 'b', tail = 't', iteration = 'i' };
 
-/// Snapshots with late copies are handed on once they are known to be right: at the first fence or
-/// edge of a loop at which they are complete and no version has moved. Not by the copying thread,
-/// since libtorch moves the version after the write, not before.
+/// Holds snapshots until their late copies are complete, and then passes them on. A snapshot with
+/// late copies is passed on when it is known to be right: at the first fence or edge of a loop at
+/// which it is complete and no version has changed. The copying thread cannot decide this, since
+/// libtorch changes the version after a write, not before it.
 ///
-/// A stretch of the program reaches from one edge of a loop to the next. It may overlap with
-/// copying once it was seen to write nothing before its end, or before its own first fence.
+/// A stretch is the part of the program from one edge of a loop to the next. Copying may overlap
+/// with it if it was seen not to write before its end, or before its own first fence.
 ///
-/// Thread-safe; `edge` and `add` are for the session's thread.
+/// Thread-safe, but `edge` and `add` are only for the session's thread.
 class Overlap {
  public:
-  /// `dropped`: says why a snapshot was dropped; called once, since nothing overlaps from then on.
+  /// `dropped` is called with the reason when a snapshot is dropped. This happens once, since
+  /// nothing overlaps afterwards.
   explicit Overlap(std::function<void(std::string why)> dropped) : dropped_(std::move(dropped)) {}
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;
 
-  /// Null if the snapshot was dropped.
+  /// Called with the complete snapshot, or with nothing if it was dropped.
   using Then = std::function<void(std::optional<TakenSnapshot>)>;
-  /// Calls `then` with the complete snapshot: now, or in a later call of this object; in the order
-  /// of `add` in any case.
+  /// Calls `then` with the complete snapshot: at once, or in a later call of this object, and
+  /// always in the order of `add`.
   void add(TakenSnapshot taken, Then then);
 
-  /// A stretch begins. Waits for the copies unless it may overlap with them.
+  /// Called when a stretch begins. Waits for the copies, unless the stretch may overlap with them.
   void edge(std::string_view main_loop, std::string_view nested, Edge edge);
-  /// The program may write next. All added snapshots are handed on or dropped when this returns.
+  /// Called before the program may write. On return all added snapshots are passed on or dropped.
   void fence();
 
-  /// Hands on complete snapshots, without waiting.
+  /// Passes on complete snapshots without waiting.
   void settle();
 
-  /// Whether, by the program's promise, the tensors that the last snapshot left to late copies were
-  /// not written: it was taken at the end of a loop, and since then there was neither a fence nor a
-  /// stretch that is waited for, nor the body of another loop.
+  /// Whether the program has promised not to have written the tensors that the last snapshot left
+  /// to late copies. It has if that snapshot was taken at the end of a loop, and since then there
+  /// was no fence, no stretch that had to be waited for, and no body of another loop.
   bool untouched() const {
     const std::lock_guard lock(mutex_);
     return untouched_;
   }
 
-  /// CPU time that copying in the background has taken so far.
+  /// CPU time that copying in the background has taken so far, in seconds.
   double cpu_seconds() const { return priority_->cpu_seconds(); }
 
-  /// Something has overlapped; for the session's thread.
+  /// Whether anything has overlapped yet. For the session's thread.
   bool active() const { return copier_ != nullptr; }
   /// False after a program was found to break the rules.
   bool allowed() const { return allowed_.load(std::memory_order_relaxed); }
@@ -71,8 +74,8 @@ class Overlap {
   struct Waiting {
     TakenSnapshot taken;
     Then then;
-    /// Added since the last edge. Judged later, so that finding a program that writes too early
-    /// does not depend on the speed of the copying.
+    /// The snapshot was added since the last edge. It is judged only later, so that the detection
+    /// of early writes does not depend on how fast copying is.
     bool fresh = true;
   };
   struct Stretch {
@@ -91,11 +94,12 @@ class Overlap {
   mutable std::mutex mutex_;
   std::deque<Waiting> waiting_;
   bool untouched_ = false;
-  std::shared_ptr<LateCopies> latest_;     // of a snapshot that was taken since the last edge
-  std::shared_ptr<LateCopies> reference_;  // at the beginning of the current stretch, where known
+  std::shared_ptr<LateCopies> latest_;     // of a snapshot taken since the last edge
+  // State at the beginning of the present stretch, if known.
+  std::shared_ptr<LateCopies> reference_;
   std::map<std::string, Stretch, std::less<>> stretches_;
-  Stretch* stretch_ = nullptr;  // the current one, until it is judged
-  /// The copier's own: a program that waits for a copy does not wait for the disk.
+  Stretch* stretch_ = nullptr;  // the present stretch, until it is judged
+  /// A priority of the copier's own: a program that waits for a copy should not wait for the disk.
   std::shared_ptr<store::BackgroundPriority> priority_ =
       std::make_shared<store::BackgroundPriority>();
   std::unique_ptr<Background> copier_;

@@ -46,7 +46,7 @@ bool is_number(const store::Item& item) {
 
 constexpr std::string_view kSharesOtherwise = "other tensors share memory than when recorded";
 
-/// Digests the present state piece by piece and notes where it is not the recorded one.
+/// Digests the present state piece by piece, and notes which pieces differ from the recorded ones.
 class Comparer : public StateSink {
  public:
   explicit Comparer(const store::CheckpointReader& reader) : reader_(reader) {
@@ -83,8 +83,9 @@ class Comparer : public StateSink {
 
  private:
   void compare(const store::Item& item, std::span<const std::byte> content) {
-    // Results depend on the number of threads, and show it; the order of names does not matter, and
-    // objects that are missing or new show as their own items.
+    // Not compared: the number of threads, since results depend on it and would show it; and the
+    // order of names, which does not matter. Objects that are missing or new show as items of their
+    // own.
     if (item.name == kThreadsItem || item.name == kSlotsItem) {
       missing_.erase(item.name);
       return;
@@ -97,7 +98,7 @@ class Comparer : public StateSink {
       return;
     }
     if (!recorded) {
-      // Locals that are attached only now were not recorded: there is nothing to compare.
+      // Locals that were not attached in the recording have no recorded value to compare with.
       if (!item.name.starts_with(kAttachedPrefix)) {
         differences_.push_back({item.name, "was not recorded"});
       }
@@ -134,7 +135,8 @@ std::string print_shape(const store::Item& item) {
 
 bool CheckpointSource::has(const std::string& name) const {
   const auto found = reader_.find(name);
-  if (found) asked_.insert(*found);  // some items say all by being there
+  // Counts as read, since the presence of some items is their content.
+  if (found) asked_.insert(*found);
   return found.has_value();
 }
 

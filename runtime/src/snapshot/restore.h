@@ -1,4 +1,4 @@
-// From a stored checkpoint back into the registered objects, and the comparison of the two.
+// Restores a stored checkpoint into the registered objects, or compares it with them.
 #pragma once
 
 #include "state/registry.h"
@@ -15,11 +15,11 @@
 
 namespace flor::detail {
 
-/// Hands the items of one checkpoint to the objects that ask; the large ones are read when `finish`
-/// is called, all at once and in parallel.
+/// Supplies the items of one checkpoint to the objects that ask for them. Large items are read when
+/// `finish` is called, all at once and in parallel.
 class CheckpointSource : public StateSource {
  public:
-  /// The use of the state, for errors with the advice that fits.
+  /// What the state is used for, so that errors give the fitting advice.
   enum class Purpose : std::uint8_t { restore, load };
   explicit CheckpointSource(const store::CheckpointReader& reader,
                             Purpose purpose = Purpose::restore)
@@ -30,9 +30,9 @@ class CheckpointSource : public StateSource {
   std::string bytes(const std::string& name) override;
   void tensor(const std::string& name, TensorTarget target) override;
 
-  /// Fills every target that was asked for.
+  /// Fills all targets that objects have passed to `tensor`.
   void finish();
-  /// A recorded item below one of these objects that was not asked for; empty if there is none.
+  /// A recorded item below one of these names that no object asked for; empty if there is none.
   std::string unread_below(const std::unordered_set<std::string>& names) const;
 
  private:
@@ -48,31 +48,31 @@ class CheckpointSource : public StateSource {
   mutable std::set<std::size_t> asked_;
 };
 
-/// Restores everything; throws Error that names the object where the checkpoint does not fit.
+/// Restores the whole checkpoint. Throws Error with the name of the object if it does not fit.
 void restore(const store::CheckpointReader& reader, const Registry& registry,
              const std::vector<Slot>& attached, bool set_threads);
 
-/// Restores only the attached locals of a loop, from a checkpoint that holds nothing else.
+/// Restores only the attached locals of a loop, from a checkpoint that has nothing else.
 void restore_attached(const store::CheckpointReader& reader, const Registry& registry,
                       const std::vector<Slot>& attached);
 
-/// An item whose content is not the recorded one.
+/// An item whose content differs from the recorded one.
 struct StateDifference {
   std::string name;
   std::string what;  ///< "recorded 0.0025, now 0.005", "content differs", "is not registered now"
 };
 
-/// Compares the present state with a checkpoint, by digests; about one pass over the memory. The
-/// number of threads is not compared.
+/// Compares the present state with a checkpoint by digests, which takes about one pass over the
+/// memory. The number of threads is not compared.
 std::vector<StateDifference> compare(const store::CheckpointReader& reader,
                                      const Registry& registry, const std::vector<Slot>& attached);
 
-/// The same for the attached locals of a loop alone.
+/// Compares only the attached locals of a loop.
 std::vector<StateDifference> compare_attached(const store::CheckpointReader& reader,
                                               const Registry& registry,
                                               const std::vector<Slot>& attached);
 
-/// "f32 [10, 784]"
+/// For example "f32 [10, 784]".
 std::string print_shape(const store::Item& item);
 
 }  // namespace flor::detail

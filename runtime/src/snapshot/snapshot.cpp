@@ -11,20 +11,20 @@ namespace flor::detail {
 
 namespace {
 
-/// Items that follow each other and are no larger are stored together, if there are so many: one by
-/// one they would cost more than their content.
+/// Consecutive items of at most kSmallBytes bytes each are stored together if there are at least
+/// kWorthASlab of them. Stored one by one they would cost more than their content.
 constexpr std::size_t kSmallBytes = 1024, kWorthASlab = 32;
 
-/// Items that Flor keeps of the whole process lie apart: they seldom change, and most of them are
-/// asked for alone.
+/// Whether the item is stored together with others. Items that Flor adds for the whole process are
+/// not, since they seldom change and most are read alone.
 bool is_small(std::string_view name, std::size_t bytes) {
   return bytes <= kSmallBytes && !name.starts_with('@');
 }
 
 }  // namespace
 
-/// Small items that follow each other. If they are those of the last snapshot, only their bytes are
-/// kept anew.
+/// Collects consecutive small items. If the last snapshot had the same items, only their contents
+/// are kept again.
 class Snapshotter::Gatherer {
  public:
   explicit Gatherer(Snapshotter& owner) : owner_(owner) { owner_.gathered_.clear(); }
@@ -45,7 +45,7 @@ class Snapshotter::Gatherer {
     ++count_;
   }
 
-  /// Hands the items to `one(item, content)`, or to `slab(parts, content)` where that is
+  /// Passes the items to `one(item, content)`, or all to `slab(parts, content)` if that is
   /// worthwhile.
   template <typename One, typename Slab>
   void flush(const One& one, const Slab& slab) {
@@ -81,14 +81,14 @@ class Snapshotter::Gatherer {
   }
 
   Snapshotter& owner_;
-  std::shared_ptr<const Parts> last_;  ///< of the last snapshot, as long as these are its parts
-  Parts parts_;                        ///< else
+  std::shared_ptr<const Parts> last_;  ///< of the last snapshot, while its parts are the same
+  Parts parts_;                        ///< used if they are not the same
   std::size_t count_ = 0;
 };
 
 class Snapshotter::Sink : public StateSink {
  public:
-  /// `late`: takes tensors that may be copied later, or null.
+  /// `late` takes tensors that may be copied later; null: none may.
   Sink(Snapshotter& owner, TakenSnapshot& taken, Gatherer& small, LateCopies* late = nullptr,
        bool untouched = false)
       : owner_(owner), taken_(taken), small_(small), late_(late), untouched_(untouched) {}
@@ -127,7 +127,7 @@ class Snapshotter::Sink : public StateSink {
     keep({std::move(item), std::move(buffer)});
   }
 
-  /// Ends the row of small items: later ones do not belong to it.
+  /// Ends the row of small items, so that later ones do not belong to it.
   void flush() {
     small_.flush(
         [this](store::Item item, const std::byte* content) { add(std::move(item), content); },
@@ -135,11 +135,12 @@ class Snapshotter::Sink : public StateSink {
   }
 
  private:
-  /// False where the device has no memory to spare.
+  /// Copies the tensor on its device. Returns false if the device has not enough memory.
   bool stage(store::Item& item, const TensorSource& source, std::shared_ptr<std::byte>& buffer) {
     const Last* last = find(item);
     auto before = last ? last->device : nullptr;
-    // Snapshots that are dropped are never brought: they shall not keep one another for ever.
+    // A dropped snapshot is never brought to the host. The chain is cut, so that dropped ones do
+    // not keep each other.
     if (before && before->waiting() > 4) before.reset();
     auto copy = source.stage(before ? before->copy() : nullptr);
     if (!copy) return false;
@@ -171,7 +172,7 @@ class Snapshotter::Sink : public StateSink {
     auto late =
         std::make_shared<LateItem>(item, source, before, last ? last->item.content : nullptr);
     const bool same = before && late->witness().same_version(before->witness());
-    // The program may not write before the copy is made, so one copy serves both snapshots.
+    // The program may not write before the copy is made, so one copy can serve both snapshots.
     if (same && (untouched_ || !before->done())) late = std::move(before);
     late_->add(taken_.snapshot.items.size(), late, same ? 0 : item.bytes);
     keep({std::move(item), nullptr}, std::move(late));
@@ -189,14 +190,15 @@ class Snapshotter::Sink : public StateSink {
     keep(std::move(slab), same ? last->item.content : nullptr, content);
   }
 
-  /// Shares the content of the last snapshot where that is the same.
+  /// Keeps an item. Shares the content of the last snapshot if it is equal.
   void keep(store::SnapshotItem item, store::Content last, const std::byte* content) {
     const std::size_t bytes = item.item.bytes;
     if (bytes == 0 || (last && std::memcmp(last.get(), content, bytes) == 0)) {
       item.content = std::move(last);
       return keep(std::move(item));
     }
-    // The last content is still being written or is the base of a difference: never overwrite it.
+    // The last content may still be written, or be the base of a difference, so it must not be
+    // overwritten.
     auto buffer = owner_.acquire(bytes, false);
     copy_past_caches(buffer.get(), content, bytes);
     taken_.copied_bytes += bytes;
@@ -232,11 +234,11 @@ void Snapshotter::make_room(std::uint64_t bytes) {
   if (buffers_.in_use() > others) wait_([&] { buffers_.wait_below(others, writing_); });
 }
 
-/// Waits here rather than where they are made, so that the threads that make them never wait for
-/// others.
+/// Waits for memory here and not where the copies are made, so that the threads that make them
+/// never wait for each other.
 void Snapshotter::make_room_for_late_copies(const LateCopies& copies) {
   std::uint64_t expected = copies.expected();
-  if (expected == 0) return;  // nothing to make room for, and earlier copies are on their way
+  if (expected == 0) return;  // no new memory is needed
   for (const auto& earlier : late_) expected += earlier->expected();
   make_room(expected);
 }
@@ -269,8 +271,8 @@ TakenSnapshot Snapshotter::take(const Registry& registry, const std::vector<Slot
   return taken;
 }
 
-/// The locals of a loop are seen only when it ends, so a few snapshots without an item mean
-/// nothing.
+/// Forgets items that no recent snapshot had. A few snapshots without an item mean nothing, since
+/// the locals of a loop are only seen when it ends.
 void Snapshotter::forget_gone() {
   constexpr std::uint64_t kPatience = 16;
   if (snapshots_ % kPatience != 0) return;

@@ -1,4 +1,5 @@
-// Copies the registered state at one moment, as fast as memory allows and no more than changed.
+// Copies the registered state as it is at one moment, as fast as memory allows, and only what has
+// changed.
 #pragma once
 
 #include "snapshot/buffers.h"
@@ -21,36 +22,37 @@ namespace flor::detail {
 
 struct TakenSnapshot {
   store::Snapshot snapshot;
-  /// Items whose content is still null, see flor::overlapping; null if there are none.
+  /// Copies for the items whose content is still null, see flor::overlapping; null if there are
+  /// none.
   std::shared_ptr<LateCopies> late;
-  /// Copies from devices that may not have arrived yet, and the places of the items.
+  /// Copies from devices that may not have arrived yet, each with the index of its item.
   std::vector<std::pair<std::size_t, std::shared_ptr<PendingCopy>>> pending;
   std::vector<std::pair<std::size_t, std::shared_ptr<DeviceItem>>> staged;
   std::uint64_t copied_bytes = 0;
 
-  /// Waits until everything from devices is on the host, which the snapshot then has. Not for the
-  /// thread that trains.
+  /// Waits until the content of all items from devices is on the host and in the snapshot. Not for
+  /// the training thread.
   void arrive();
 };
 
-/// Used by the session's thread. Content that equals that of the last snapshot is found by
-/// comparing it, not by trusting version counters, which writes through raw pointers and some
-/// kernels of libtorch do not move; it shares the last snapshot's memory and is not copied. Only
-/// where a program has promised not to write are versions enough.
+/// Takes snapshots of the registered state. To be used by the session's thread. Content equal to
+/// that of the last snapshot shares its memory, and is not copied. Equality is found by comparing
+/// contents: version counters are not enough, since writes through raw pointers and by some kernels
+/// of libtorch do not change them. They are only trusted if the program has promised not to write.
 class Snapshotter {
  public:
   /// `writing()`: earlier snapshots are still being written, so that waiting frees memory. `wait`
-  /// shall call its argument when it has hurried the writer.
+  /// must call its argument after it has made the writer hurry.
   Snapshotter(std::function<bool()> writing, std::function<void(const std::function<void()>&)> wait)
       : writing_(std::move(writing)), wait_(std::move(wait)) {}
 
-  /// Holds at most three times the state in memory: the last snapshot, one that is being written,
-  /// and the new one. Waits where it would take more. `overlap`: where the user allows it, large
-  /// tensors are left to late copies, whose memory is estimated from their versions. `untouched`:
-  /// by its promise the program has not written these since the last snapshot.
+  /// Keeps at most three times the state in memory: the last snapshot, one that is being written,
+  /// and the new one. Waits if it would need more. `overlap`: leaves large tensors to late copies
+  /// where the user allows it; their memory is estimated from their versions. `untouched`: the
+  /// program has promised not to have written these tensors since the last snapshot.
   TakenSnapshot take(const Registry& registry, const std::vector<Slot>& attached,
                      bool overlap = false, bool untouched = false);
-  /// Only the attached locals of a loop.
+  /// Takes only the attached locals of a loop.
   TakenSnapshot take_attached(const Registry& registry, const std::vector<Slot>& attached);
 
   BufferPool& buffers() { return buffers_; }
@@ -68,14 +70,14 @@ class Snapshotter {
   struct Last {
     store::SnapshotItem item;
     std::shared_ptr<LateItem> late;      // has the content, if not null
-    std::shared_ptr<DeviceItem> device;  // likewise
-    std::uint64_t snapshot = 0;      // number of the last one that had it
+    std::shared_ptr<DeviceItem> device;  // has the content, if not null
+    std::uint64_t snapshot = 0;      // number of the last snapshot that had it
   };
   void forget_gone();
 
   std::unordered_map<std::string, Last> last_;
-  std::vector<std::byte> gathered_;                // content of small items, while they are visited
-  std::vector<std::shared_ptr<LateCopies>> late_;  // that may be incomplete
+  std::vector<std::byte> gathered_;  // content of small items, while they are collected
+  std::vector<std::shared_ptr<LateCopies>> late_;  // those that may be incomplete
   std::uint64_t snapshots_ = 0;
   std::uint64_t largest_ = 0;  // bytes of the largest snapshot so far
 };

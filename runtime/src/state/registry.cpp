@@ -139,7 +139,7 @@ bool is_attached(const std::string& name) { return name.starts_with(kAttachedPre
 
 }  // namespace
 
-/// Also visits the registered objects: memory shared with those is noted, too.
+/// Also visits the registered objects, so that memory shared with them is noted.
 void Registry::save_attached(StateSink& sink, const std::vector<Slot>& attached) const {
   std::vector<PlacedPiece> pieces;
   PlaceSink places(pieces, nullptr);
@@ -159,7 +159,8 @@ void Registry::load_attached(StateSource& source, const std::vector<Slot>& attac
   std::vector<PlacedPiece> pieces;
   PlaceSink places(pieces, nullptr);
   visit(places, places);
-  for (PlacedPiece& piece : pieces) piece.place.firmness = 2;  // it stays as it is
+  // Registered objects keep their memory.
+  for (PlacedPiece& piece : pieces) piece.place.firmness = 2;
   visit_attached(places, attached);
   PlacingSource placing(source, plan_sharing(pieces, read_sharing(source)));
   read_attached(placing, attached);
@@ -232,7 +233,7 @@ void Registry::load(StateSource& source, const std::vector<Slot>& attached,
   });
   for (const auto& [ticket, entry] : entries_) entry.slot.load(StateReader(placing, entry.name));
   read_attached(placing, attached);
-  // Last, since rebuilding an object may draw random numbers.
+  // Generators last, since rebuilding an object may draw random numbers.
   for (const Slot& slot : adapter().ambient) slot.load(StateReader(source, "@" + slot.name));
 }
 

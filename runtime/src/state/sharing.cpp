@@ -21,8 +21,8 @@ namespace {
 
 std::uintptr_t address(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-/// Blocks may overlap, as where a program has wrapped a part of its own memory in a tensor: those
-/// are one. Returns for each piece the first address of its block.
+/// Returns for each piece the first address of its block. Overlapping blocks count as one, as when
+/// a program wraps a part of its own memory in a tensor.
 std::vector<std::uintptr_t> merged_blocks(const std::vector<PlacedPiece>& pieces) {
   std::vector<std::pair<std::uintptr_t, std::uintptr_t>> extents;
   for (const PlacedPiece& piece : pieces) {
@@ -47,7 +47,7 @@ std::vector<std::uintptr_t> merged_blocks(const std::vector<PlacedPiece>& pieces
   return blocks;
 }
 
-/// A dimension of stride 0 makes a tensor share with itself.
+/// Whether the tensor shares memory with itself, by a dimension of stride 0.
 bool overlaps_itself(const Place& place) {
   return std::ranges::find(place.strides, 0) != place.strides.end();
 }
@@ -66,8 +66,8 @@ bool SharedPiece::operator==(const SharedPiece& other) const {
 
 namespace {
 
-/// Views are known by the objects that they are views of, where those are pieces in the same block;
-/// others come back like any tensor.
+/// Finds the objects of which pieces are views. A view whose base is no piece in the same block is
+/// restored as an ordinary tensor.
 void find_bases(std::vector<SharedPiece>& pieces,
                 const std::map<const void*, std::size_t>& objects) {
   std::map<std::size_t, std::size_t> block_of;  // by object
@@ -166,7 +166,7 @@ std::vector<SharedPiece> parse_sharing(const std::string& text) {
 
 namespace {
 
-/// Gives blocks of the present memory to recorded ones.
+/// Assigns blocks of the present memory to recorded blocks.
 class Planner {
  public:
   Planner(const std::vector<PlacedPiece>& present, const std::vector<SharedPiece>& recorded)
@@ -198,8 +198,8 @@ class Planner {
     std::uint64_t bytes = 0;
     std::size_t pieces = 0;
     bool has_memory = false;
-    std::uintptr_t begin = 0;  // where its first byte is now, if it has memory
-    std::uint64_t base = 0;    // and how far into the present block that is
+    std::uintptr_t begin = 0;  // address of its first byte at present, if it has memory
+    std::uint64_t base = 0;    // offset of that byte in the present block
     std::shared_ptr<std::shared_ptr<void>> block = std::make_shared<std::shared_ptr<void>>();
     std::map<std::size_t, std::shared_ptr<std::shared_ptr<void>>> objects;
   };
@@ -214,13 +214,14 @@ class Planner {
     return found == present_by_name_.end() ? nullptr : &present_[found->second].place;
   }
 
-  /// A parameter always is one; the record says whether a tensor was trained.
+  /// The firmness of a piece. A parameter is one in any case; whether a tensor was trained is in
+  /// the record.
   static int firmness(const Place* now, const SharedPiece* then) {
     if (now && (now->firmness > 1 || now->firmness < 0)) return now->firmness;
     return then ? then->place.firmness : 0;
   }
 
-  /// Pieces that have memory now, the firmer first.
+  /// The pieces that have memory at present, firmer ones first.
   std::vector<std::size_t> claiming() const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < present_.size(); ++i) {
@@ -235,7 +236,7 @@ class Planner {
   std::vector<std::size_t> placing() const {
     std::vector<std::size_t> order(recorded_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Pieces that others are views of come before those.
+    // Pieces of which others are views come before those views.
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) {
       const int firm = firmness(present(recorded_[i].name), &recorded_[i]);
       return std::tuple(firm > 1, !recorded_[i].base, firm);
@@ -264,7 +265,8 @@ class Planner {
     taken_.insert_or_assign(blocks_[i], &piece);
   }
 
-  /// The handle now refers to a parameter, and did not when recorded: it changes with that.
+  /// Whether the handle refers to a parameter at present but did not in the recording. Then it
+  /// changes together with the parameter.
   bool is_of_leaf(const Place& now, const SharedPiece* then) const {
     if (now.firmness > 1) return false;
     const auto leaf = leaves_.find(now.object);
@@ -275,7 +277,8 @@ class Planner {
     return group.pieces == 1 && !overlaps_itself(piece.place);
   }
 
-  /// The block around the piece has room for the others, where they were.
+  /// Whether the block of the piece has room for the group's other pieces at their recorded
+  /// offsets.
   static bool fits(const Place& now, const SharedPiece& then, const Group& group) {
     if (is_alone(then, group)) return true;
     if (shape_of(now) != shape_of(then.place) || now.offset < then.place.offset) return false;
@@ -307,7 +310,7 @@ class Planner {
     bases_.try_emplace(piece.object, std::make_shared<const Placement>(placement));
   }
 
-  /// Whether the present object is a view of the same object as the recorded one, if that is a
+  /// Whether the present object is a view of the same object as the recorded one, if that one is a
   /// view.
   bool stands_as(const Place& now, const SharedPiece& then) const {
     const Standing standing = then.place.lineage.standing;
@@ -321,13 +324,14 @@ class Planner {
            base->second == now.lineage.base;
   }
 
-  /// A view whose base was given other memory is none, until both are in one block again.
+  /// Whether base and view will be in one block again. A view whose base gets other memory is no
+  /// view until then.
   bool will_share(const void* base, std::size_t block) const {
     return base && blocks_by_object_.contains({base, block});
   }
 
-  /// Whether one present object corresponds to one recorded object, both ways. A piece that cannot
-  /// be given another object keeps its own, and shares no more than the memory.
+  /// Whether one present object corresponds to exactly one recorded object, in both directions. A
+  /// piece that cannot get another object keeps its own, and then only shares memory.
   bool keeps_object(const Place& now, std::size_t recorded, std::shared_ptr<void>& handle) {
     const auto now_is = recorded_object_.find(now.object);
     const auto then_is = present_object_.find(recorded);
@@ -347,9 +351,11 @@ class Planner {
   std::unordered_map<std::string, std::size_t> by_name_, present_by_name_;
   std::map<std::size_t, Group> groups_;
   std::map<std::uintptr_t, const PlacedPiece*> taken_;  // present blocks
-  std::map<const void*, const SharedPiece*> leaves_;    // by their objects; null: not recorded
-  std::set<std::pair<const void*, std::size_t>> blocks_by_object_;  // present, recorded
-  std::set<std::size_t> has_views_;  // recorded objects: a view of a view is one of that one's base
+  std::map<const void*, const SharedPiece*> leaves_;    // by object; null: not recorded
+  // Present object, recorded block.
+  std::set<std::pair<const void*, std::size_t>> blocks_by_object_;
+  // The recorded objects that have views. A view of a view counts as one of the first object.
+  std::set<std::size_t> has_views_;
   std::map<const void*, std::size_t> recorded_object_;
   std::map<std::size_t, const void*> present_object_;
   std::map<std::size_t, std::shared_ptr<const Placement>> bases_;  // by recorded object
@@ -375,7 +381,8 @@ std::vector<SharedPiece> read_sharing(StateSource& source) {
 
 namespace {
 
-/// A base is the number of an object, not of a piece, and may be one that is left out.
+/// Leaves out pieces that are not present. Bases stay valid: they are numbers of objects, not of
+/// pieces.
 void leave_out_absent(std::vector<SharedPiece>& shared, const std::vector<PlacedPiece>& present) {
   std::set<std::string_view> names;
   for (const PlacedPiece& piece : present) names.insert(piece.name);

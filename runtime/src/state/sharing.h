@@ -1,6 +1,7 @@
-// Which pieces of the state share memory: written down with a checkpoint, and made so again when it
-// is restored. A tensor that was `best = w` when a loop began may have memory of its own at the
-// checkpoint, or the other way round; filling such tensors in place would write one over the other.
+// Which pieces of the state share memory: recorded with a checkpoint, and established again by a
+// restore. For example, after `best = w` two tensors share memory, which may be so at the
+// checkpoint and not at the restore, or the reverse. Filling them in place would then overwrite one
+// with the other.
 #pragma once
 
 #include <flor/state/state_io.h>
@@ -16,41 +17,42 @@
 
 namespace flor::detail {
 
-/// The item of a checkpoint that describes this; it is missing where nothing is shared.
+/// The item of a checkpoint that describes the sharing. It is missing if nothing is shared.
 inline constexpr std::string_view kSharingItem = "@sharing";
 
 struct PlacedPiece {
   std::string name;
   Place place;
-  bool has_content = true;  ///< in the checkpoint; a piece without content claims no memory of one
-                            ///< with it
+  bool has_content = true;  ///< in the checkpoint; else the piece cannot take the memory of one
+                            ///< that has content
 };
 
-/// A piece as the checkpoint describes it. Numbers stand for blocks and objects.
+/// A piece as a checkpoint describes it. Blocks and objects are numbered.
 struct SharedPiece {
   std::string name;
   std::size_t block = 0, object = 0;
-  Place place;  ///< `offset` is that from the block's first piece
-  std::optional<std::size_t> base = {};  ///< the object that it is a view of, if that is a piece
+  Place place;  ///< its `offset` counts from the block's first piece
+  /// The piece that this one is a view of, if it is part of the state.
+  std::optional<std::size_t> base = {};
 
   bool operator==(const SharedPiece& other) const;
 };
 
-/// The pieces that share memory with others, and those that have to keep theirs where they must be
-/// parted from others (alone in a block).
+/// Finds the pieces that share memory with others, and pieces that are alone in a block but must
+/// keep their memory when they have to be separated from others.
 std::vector<SharedPiece> find_sharing(const std::vector<PlacedPiece>& pieces);
 
-/// A line for each piece.
+/// The pieces as text, one line for each.
 std::string to_text(const std::vector<SharedPiece>& pieces);
 std::vector<SharedPiece> parse_sharing(const std::string& text);
 
-/// The changes to the present pieces so that they share memory as recorded. Pieces that are just to
-/// be filled are not in it.
+/// How to change the present pieces so that they share memory as recorded. Pieces that only have to
+/// be filled are not included.
 using Placements = std::unordered_map<std::string, Placement>;
 Placements plan_sharing(const std::vector<PlacedPiece>& present,
                         const std::vector<SharedPiece>& recorded);
 
-/// Notes the places of the pieces that pass through to `to`, or to nowhere.
+/// Notes the places of the pieces, and passes everything on to `to`, unless that is null.
 class PlaceSink final : public StateSink {
  public:
   PlaceSink(std::vector<PlacedPiece>& pieces, StateSink* to) : pieces_(pieces), to_(to) {}
@@ -71,17 +73,17 @@ class PlaceSink final : public StateSink {
 };
 
 void write_sharing(StateSink& sink, const std::vector<SharedPiece>& shared);
-/// Empty where nothing was shared.
+/// Reads the sharing; empty if nothing was shared.
 std::vector<SharedPiece> read_sharing(StateSource& source);
 
-/// A source that also supplies the placements of pieces that share memory.
+/// A source that also supplies placements for pieces that share memory.
 class PlacingSource final : public StateSource {
  public:
   PlacingSource(StateSource& source, Placements placements)
       : source_(source), placements_(std::move(placements)) {}
-  /// The recorded pieces that count: all, or those alone that are present now.
+  /// Which recorded pieces count: all, or only those that are also present.
   enum class Recorded : std::uint8_t { all, present };
-  /// `visit` saves all that is restored, as it is now, into the sink.
+  /// `visit` saves everything that is to be restored, as it is at present, into the sink.
   PlacingSource(StateSource& source, const std::function<void(StateSink&)>& visit,
                 Recorded recorded = Recorded::all);
 

@@ -15,7 +15,7 @@
 namespace flor::detail {
 namespace {
 
-/// "train" of "epoch/train/inner"; empty in the body of the main loop.
+/// "train" of "epoch/train/inner"; empty for a place directly in the main loop.
 std::string nested_loop_of(const std::string& path) {
   const std::size_t slash = path.find('/');
   if (slash == path.npos) return {};
@@ -48,7 +48,8 @@ void ValueCheck::pass(const store::Value& value) {
   if (before != recorded.end()) before->second.came = true;
 }
 
-/// An iteration that an exception left has the number of the next main loop's first one.
+/// The main loop is compared, too: an iteration that ended by an exception has the same number as
+/// the first iteration of the next main loop.
 void ValueCheck::end_epoch(std::int64_t epoch, const std::string& main_loop,
                            const std::set<std::string>& executed) {
   if (!same_program_.at(epoch)) return forget(epoch);
@@ -93,7 +94,7 @@ void ValueCheck::compare(std::int64_t part, const store::Value& recorded,
   comparison_.value(part, then, now);
 }
 
-/// Where epochs have few values several are read at once.
+/// The recorded values of an epoch. If epochs have few values, several epochs are read at once.
 ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
   if (const auto found = recorded_.find(epoch); found != recorded_.end()) return found->second;
   constexpr std::size_t kFew = 1000;
@@ -118,7 +119,7 @@ ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
   return recorded_[epoch];
 }
 
-/// Contents are compared by digest: the same content may be stored under another reference.
+/// Contents are compared by digest, since equal contents may be stored under different references.
 std::string ValueCheck::content_digest(const store::Value& value) const {
   const auto& reference = std::get<std::string>(value.value);
   if (const auto found = known_.find(reference); found != known_.end()) return found->second;

@@ -1,4 +1,4 @@
-// Compares the values that a replay logs with those that the run logged.
+// Compares the values that a replay logs with the recorded ones.
 #pragma once
 
 #include "verdict/verdict.h"
@@ -15,37 +15,40 @@
 
 namespace flor::detail {
 
-/// Says where the program is the recorded one, so that it logs exactly the recorded values: in the
-/// epochs before `until`, and outside the main loops. A process that was killed may have lost
-/// values of its last epoch.
+/// Where the program is known to be the recorded one, so that it logs exactly the recorded values:
+/// in the epochs before `until`, and outside the main loops. A recording that was killed may have
+/// lost values of its last epoch, so `until` can exclude that.
 struct SameProgram {
   bool inside = false, outside = false;
   std::int64_t until = INT64_MAX;
   bool at(std::int64_t epoch) const { return epoch < 0 ? outside : inside && epoch < until; }
 };
 
-/// Not thread-safe: belongs to the thread that keeps the values.
+/// Compares logged values with the recorded ones, and finds recorded values that did not come. Not
+/// thread-safe: to be used by the thread that keeps the values.
 class ValueCheck {
  public:
-  /// `store` and `comparison` must outlive it.
+  /// `store` and `comparison` must outlive this object.
   ValueCheck(const store::Store& store, std::int64_t run, Comparison& comparison,
              SameProgram same_program)
       : store_(store), run_(run), comparison_(comparison), same_program_(same_program) {}
 
-  /// A content that was logged now and is not in the store.
+  /// Tells the content of a value that was logged and is not in the store, by its reference.
   void know(const std::string& reference, const store::Item& item,
             std::span<const std::byte> content);
-  /// True: the run did not log this value. Else it is compared. `part`: the part that it belongs
-  /// to. `plugged`: a plug-in logged it, which the recorded program had not.
+  /// Returns true if the recorded run did not log this value. If it did, compares the two values
+  /// for `part` and returns false. `plugged`: a plug-in logged the value, and the recorded program
+  /// had none.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
-  /// A value that is not kept, since another process keeps it.
+  /// Notes a value that this process does not keep, since another process does.
   void pass(const store::Value& value);
-  /// An epoch of this main loop is complete; `executed`: its nested loops that were not skipped.
+  /// Called when an epoch of this main loop is complete. `executed` are its nested loops that were
+  /// not skipped.
   void end_epoch(std::int64_t epoch, const std::string& main_loop,
                  const std::set<std::string>& executed);
-  /// An epoch is complete that was not executed.
+  /// Called when an epoch is complete without having been executed.
   void forget(std::int64_t epoch) { recorded_.erase(epoch); }
-  /// All that the record has outside the loops was executed.
+  /// Called when everything that the record has outside the loops was executed.
   void end_outside(std::int64_t part);
 
  private:
@@ -65,8 +68,8 @@ class ValueCheck {
   Comparison& comparison_;
   SameProgram same_program_;
   std::map<std::int64_t, Recorded> recorded_;  // by epoch
-  std::int64_t at_once_ = 1;                   // epochs
-  std::map<std::string, std::string> known_;   // digests of contents
+  std::int64_t at_once_ = 1;                   // how many epochs of values are read at once
+  std::map<std::string, std::string> known_;   // by reference: digests of contents
 };
 
 }  // namespace flor::detail

@@ -55,7 +55,7 @@ void Comparison::value_missing(std::int64_t part, const store::Value& recorded) 
   count_different(part, recorded, "not replayed, recorded");
 }
 
-/// There may be a million of them: only lines that are shown are written.
+/// Formats only the lines that are shown, since there may be a million differences.
 void Comparison::count_different(std::int64_t part, const store::Value& value,
                                  std::string_view what) {
   count(part, [](Tally& tally) {

@@ -1,4 +1,4 @@
-// The findings of a replay about itself: every comparison with the record, and the words for it.
+// Collects every comparison of a replay with the record, and describes the result.
 #pragma once
 
 #include "snapshot/restore.h"
@@ -14,30 +14,33 @@
 
 namespace flor::detail {
 
-/// Thread-safe: values are compared in the background, states on the training thread. `part`: the
-/// part that the comparison belongs to, an epoch or store::part_outside(n).
+/// The comparisons that a replay has made so far. Thread-safe: values are compared in the
+/// background, states on the training thread. `part` is the part to which the comparison belongs:
+/// an epoch, or store::part_outside(n).
 class Comparison {
  public:
-  /// A recorded value was logged again.
+  /// Compares a recorded value with the value that was logged again.
   void value(std::int64_t part, const store::Value& recorded, const store::Value& replayed);
   void value_found(std::int64_t part);
-  /// The same program logged it, and the record does not have it.
+  /// Notes a value that the record lacks although the recorded program itself logged it.
   void value_unexpected(std::int64_t part, const store::Value& replayed);
-  /// A recorded value of code that was executed did not come.
+  /// Notes that a recorded value of code that was executed did not come.
   void value_missing(std::int64_t part, const store::Value& recorded);
-  /// The state at the end of an executed stretch was compared; `where` is "end of train, epoch 3".
+  /// Notes a comparison of the state at the end of an executed stretch. `where` is, for example,
+  /// "end of train, epoch 3".
   void state(std::int64_t part, const std::string& where,
              const std::vector<StateDifference>& differences);
-  /// The program computes something other than was recorded, whatever is compared.
+  /// Notes that the program computes something else than in the recording, whatever the comparisons
+  /// show.
   void computation_changed();
-  /// Something else than a value is not as recorded.
+  /// Notes a difference from the record that is not in a value.
   void difference(std::int64_t part, std::string what);
 
   /// The result of all parts together.
   store::ReplayResult result() const;
-  /// The result of one part, which is then forgotten as such.
+  /// The result of one part. It is no longer available for that part afterwards.
   store::ReplayResult take(std::int64_t part);
-  /// The first few differences, a line each.
+  /// The first few differences, one line each.
   std::vector<std::string> lines() const;
 
  private:

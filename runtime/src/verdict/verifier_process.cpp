@@ -18,7 +18,7 @@
 namespace flor::detail {
 namespace {
 
-constexpr int kSocket = 3;  // in the worker
+constexpr int kSocket = 3;  // file descriptor in the worker
 
 class Descriptor {
  public:
@@ -49,7 +49,7 @@ std::vector<std::string> worker_environment() {
   return variables;
 }
 
-/// Resets signals to those of a program's start; its output goes into `log`.
+/// Starts the worker with the signal actions of a fresh program; its output goes to `log`.
 int spawn(const ProgramStart& start, int socket, int log, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -81,7 +81,7 @@ void send(int socket, const std::string& line) {
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      return;  // it has ended, which `converse` sees
+      return;  // the worker has ended, which `converse` notices
     }
   }
 }

@@ -1,4 +1,4 @@
-// This program once more, as the worker that verifies the findings of its replay.
+// Starts this program again as the worker that verifies the findings of its replay.
 #pragma once
 
 #include "protocol/protocol.h"
@@ -10,14 +10,14 @@
 
 namespace flor::detail {
 
-/// As the program was started.
+/// How the program was started.
 struct ProgramStart {
   std::filesystem::path program, directory;
-  std::vector<std::string> command;  ///< without Flor's flags
+  std::vector<std::string> command;  ///< the command line without Flor's flags
 };
 
-/// Runs it until it has reported everything. Returns why it did not reach the end of its epochs;
-/// empty if it did.
+/// Runs the worker until it has reported everything. Returns why it did not reach the end of its
+/// epochs; empty if it did.
 std::string run_verifier(const ProgramStart& start, const WorkerOrder& order, VerifierTalk& talk);
 
 }  // namespace flor::detail

@@ -10,7 +10,7 @@ class Fixed final : public Assignment {
   explicit Fixed(std::vector<Epochs> epochs) : epochs_(std::move(epochs)), alone_(true) {}
   Fixed(std::vector<Epochs> epochs, const std::vector<store::MainLoop>& loops, std::int64_t first)
       : epochs_(std::move(epochs)) {
-    // A run without epochs has only parts outside of them.
+    // A run without epochs consists only of parts outside of the loops.
     const bool all = epochs_.empty();
     if (all || holds(first)) kept_.insert(0);
     for (const store::MainLoop& loop : loops) {

@@ -1,4 +1,4 @@
-// The work of a replaying process: fixed from the beginning, or handed out piece by piece.
+// Which work a replaying process has: fixed from the beginning, or handed out in pieces.
 #pragma once
 
 #include "protocol/plan.h"
@@ -14,34 +14,38 @@
 
 namespace flor::detail {
 
-/// Belongs to the session's thread, unless stated otherwise. The epochs of a piece are replayed in
-/// order, by one process.
+/// The work that one replaying process is given. To be used by the session's thread, unless noted
+/// otherwise. The epochs of a piece are replayed in order, by one process.
 class Assignment {
  public:
   virtual ~Assignment() = default;
 
-  /// The next piece for a process at this place; empty if there is none.
+  /// The next piece for a process at this position; empty if there is none.
   virtual Epochs next(const Position& position) = 0;
-  /// Whether values logged before the first main loop (0), or after the n-th, are this process's.
+  /// Whether this process keeps the values of a section outside the main loops. Section 0 is before
+  /// the first main loop, section n after the n-th.
   virtual bool keeps(std::int64_t section) const = 0;
-  /// The same, for this or any later section.
+  /// Whether this process keeps the values of this section or of any later one.
   virtual bool keeps_from(std::int64_t section) const = 0;
-  /// Nothing from this section on is this process's: it may end rather than execute it.
+  /// Whether nothing from this section on is this process's, so that it may end instead of
+  /// executing it.
   virtual bool may_end(std::int64_t section) const = 0;
-  /// Parts are durable. On the background thread.
+  /// Called when these parts are durable. On the background thread.
   virtual void completed(const std::vector<store::ReplayedPart>& parts) = 0;
   virtual void report(const WorkDone& work) = 0;
-  /// No more work is wanted: keep complete parts and end. On the background thread.
+  /// Whether no more work is wanted: the process should keep its complete parts and end. On the
+  /// background thread.
   virtual bool called_off() const = 0;
 };
 
-/// The segment PID/NGPUS, or a list of epochs. The code before the loops belongs to the process
-/// that holds the first epoch, that after a loop to the one that holds its last. `first`: the first
-/// epoch of a run that was forked; code after earlier loops belongs to it, too.
+/// A fixed assignment: the segment PID/NGPUS, or a list of epochs. Code before the loops belongs to
+/// the process that has the first epoch, code after a loop to the process that has the loop's last
+/// epoch. `first` is the first epoch that a forked run computed itself; code after earlier loops
+/// belongs to it, too.
 std::unique_ptr<Assignment> fixed_assignment(std::vector<Epochs> epochs,
                                              const std::vector<store::MainLoop>& loops,
                                              std::int64_t first = 0);
-/// A list of epochs, and nothing outside the loops.
+/// A fixed list of epochs, and nothing outside the loops.
 std::unique_ptr<Assignment> epochs_alone(std::vector<Epochs> epochs);
 
 }  // namespace flor::detail

@@ -17,7 +17,7 @@ void StoredFindings::add_values(std::int64_t, std::vector<store::Value> values) 
   catalog_.add_values(run_, values);
 }
 
-/// All of them in one transaction, which waits for the disk.
+/// Writes all parts in one transaction, since each transaction waits for the disk.
 void StoredFindings::add_complete(std::vector<CompletePart> parts) {
   std::vector<store::Value> values;
   std::vector<store::ReplayedPart> results;

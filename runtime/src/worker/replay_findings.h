@@ -1,5 +1,5 @@
-// The destination of a replay's findings: the store, or `flor replay`, where this process may not
-// write the store.
+// Where the findings of a replay go: into the store, or to `flor replay` if this process may not
+// write to the store.
 #pragma once
 
 #include "worker/worker.h"
@@ -15,26 +15,28 @@
 
 namespace flor::detail {
 
-/// A part, and all that was found in it.
+/// A part of a replay, and all values found in it.
 struct CompletePart {
   store::ReplayedPart part;
   std::vector<store::Value> values;
 };
 
-/// Belongs to the background thread. Everything may throw what the catalog throws.
+/// The destination of a replay's findings. To be used by the background thread. All functions may
+/// throw what the catalog throws.
 class Findings {
  public:
   virtual ~Findings() = default;
-  /// Returns the reference that stands for the content in values.
+  /// Stores a content, and returns the reference that stands for it in values.
   virtual std::string write_object(const store::Item& item, std::span<const std::byte> content) = 0;
   /// Adds values of a part that is not complete yet.
   virtual void add_values(std::int64_t part, std::vector<store::Value> values) = 0;
-  /// Added parts are kept when it returns, or else when the assignment is told.
+  /// Adds complete parts. They are durable on return, or else when the assignment's `completed` is
+  /// called.
   virtual void add_complete(std::vector<CompletePart> parts) = 0;
   virtual void add_restore_time(const RestoreTime& time) = 0;
 };
 
-/// In the store. `replay` is the id in its catalog.
+/// Writes findings to the store. `replay` is the replay's id in its catalog.
 class StoredFindings final : public Findings {
  public:
   StoredFindings(store::Store& store, std::int64_t run, std::int64_t replay)
@@ -51,7 +53,7 @@ class StoredFindings final : public Findings {
   std::int64_t run_, replay_;
 };
 
-/// Sent to `flor replay`.
+/// Sends findings to `flor replay`.
 class HandedFindings final : public Findings {
  public:
   explicit HandedFindings(HandedOut& hands) : hands_(hands) {}
@@ -63,7 +65,7 @@ class HandedFindings final : public Findings {
 
  private:
   HandedOut& hands_;
-  std::set<std::string> said_;  // contents
+  std::set<std::string> said_;  // references of the contents that were sent
 };
 
 }  // namespace flor::detail

@@ -21,7 +21,7 @@
 namespace flor::detail {
 namespace {
 
-/// Nothing if the other side is gone, or wants no more.
+/// The next line; nothing if the other side is gone or has shut down.
 std::optional<std::string> read_line(int socket, std::string& pending) {
   for (;;) {
     if (const std::size_t end = pending.find('\n'); end != pending.npos) {
@@ -46,7 +46,7 @@ bool is_worker() { return std::getenv(kWorkerVariable) != nullptr; }
 Flags worker_flags(int& argc, char** argv) {
   const int socket = std::atoi(std::getenv(kWorkerVariable));
   ::unsetenv(kWorkerVariable);
-  // A program that is started by hand with this variable in its environment is no worker.
+  // A program that a user starts with this variable in the environment is not a worker.
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
@@ -54,7 +54,7 @@ Flags worker_flags(int& argc, char** argv) {
                             kWorkerVariable));
   }
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no worker outlives a killed `flor replay`
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no worker outlives `flor replay` when that is killed
   Flags flags = take_flags_of_worker(argc, argv);
   std::string pending;
   const auto line = read_line(socket, pending);
@@ -136,7 +136,7 @@ void HandedOut::send(const std::string& line) {
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      return;  // no process listens: `called_off` notices
+      return;  // nobody listens any more, which `called_off` notices
     }
   }
 }

@@ -1,4 +1,4 @@
-// This process as a worker of `flor replay`: the socket through which it gets its pieces.
+// This process as a worker of `flor replay`, which sends it pieces of work through a socket.
 #pragma once
 
 #include "protocol/flags.h"
@@ -12,20 +12,20 @@
 
 namespace flor::detail {
 
-/// The process was started as a worker.
+/// Whether the process was started as a worker.
 bool is_worker();
-/// The order of a worker, as flags. Takes the variable out of the environment, so that the
-/// processes that the program starts are no workers. Throws Error where there is no socket, and
-/// ends the process where `flor replay` is gone already.
+/// The worker's order, as flags. Removes the worker's variable from the environment, so that
+/// processes which the program starts are no workers. Throws Error if there is no socket, and ends
+/// the process if `flor replay` has already gone.
 Flags worker_flags(int& argc, char** argv);
 
-/// Work as `flor replay` hands it out. `digest`: of this program.
+/// Work that `flor replay` hands out. `digest` is that of this program.
 class HandedOut final : public Assignment {
  public:
-  /// `plugin`: digest of the plug-in that it has loaded, or empty.
+  /// `plugin` is the digest of the plug-in that this program has loaded, or empty.
   HandedOut(int socket, const std::string& digest, const std::string& plugin);
 
-  /// The id of the replay in the catalog, known after the first `next`.
+  /// The id of the replay in the catalog. It is known after the first `next`.
   std::int64_t replay() const { return replay_; }
 
   Epochs next(const Position& position) override;
@@ -39,7 +39,7 @@ class HandedOut final : public Assignment {
   void completed(const std::vector<store::ReplayedPart>& parts) override;
   void report(const WorkDone& work) override;
   bool called_off() const override;
-  /// Sends a finding. Thread-safe.
+  /// Sends a finding to `flor replay`. Thread-safe.
   void hand_in(const std::string& line) { send(line); }
 
  private:
@@ -48,7 +48,7 @@ class HandedOut final : public Assignment {
 
   int socket_;
   std::mutex sending_;
-  std::string pending_;  // received, not yet a whole line
+  std::string pending_;  // received, but not yet a complete line
   std::int64_t replay_ = 0;
   std::set<std::int64_t> kept_;
   bool finished_ = false;

@@ -1,4 +1,4 @@
-// Numbers of a training that are gathered over steps and ranks, and the time that its steps take.
+// Numbers of a training that are collected over steps and ranks, and how long its steps take.
 #pragma once
 
 #include <flor/dist/group.h>
@@ -21,38 +21,40 @@ namespace flor {
 ///   ...
 ///   metrics.log_and_reset(group);               // at the end of the epoch, on all ranks
 ///
-/// The kind of a number belongs to its name: adding it under another kind is an error. Sums are
-/// made in double precision, over ranks in their order, so that every rank has the same result, and
-/// the same in each run. The sums so far are state: register them with flor::checkpoints. For one
-/// thread.
+/// A name has one kind (sum, mean, min or max); adding to it under another kind is an error. Sums
+/// are made in double precision, over ranks in rank order, so every rank gets the same result, and
+/// every run does. The numbers collected so far are state: register the object with
+/// flor::checkpoints. To be used by one thread.
 class Metrics {
  public:
-  /// Each throws flor::Error if the name is gathered in another way already, and `mean` for a
-  /// weight that is negative or not finite.
+  /// Adds `value` to the sum. This and the functions below throw flor::Error if the name has
+  /// another kind already; `mean` also throws if `weight` is negative or not finite.
   void sum(std::string_view name, double value);
-  /// The mean of the values, each counted `weight` times; NaN while the weights add up to 0.
+  /// Adds to a mean in which each value counts `weight` times. The mean is NaN while the weights
+  /// add up to 0.
   void mean(std::string_view name, double value, double weight = 1);
-  /// NaN, if any value is NaN.
+  /// The smallest of the values; NaN if any value is NaN.
   void min(std::string_view name, double value);
-  void max(std::string_view name, double value);  ///< NaN, if any value is NaN
+  /// The greatest of the values; NaN if any value is NaN.
+  void max(std::string_view name, double value);
 
-  /// The number that this rank gathered. Throws NotFound, with the names there are.
+  /// The number that this rank has collected under `name`. Throws NotFound, with the list of names.
   double operator[](std::string_view name) const;
-  /// All of it, by name.
+  /// All numbers of this rank, by name.
   std::map<std::string, double> values() const;
   bool empty() const { return entries_.empty(); }  ///< true if nothing was gathered
 
-  /// The numbers that all ranks gathered together; those here stay as they are, so calling it twice
-  /// gives the same. All ranks have to call it. Throws flor::Error on all of them, naming the rank
-  /// and the name, if their names or kinds differ.
+  /// The numbers of all ranks combined. All ranks have to call it. The rank's own numbers stay as
+  /// they are, so calling it twice gives the same result. If names or kinds differ between ranks,
+  /// throws flor::Error on every rank, with the rank and the name.
   std::map<std::string, double> reduced(Group& group) const;
 
-  /// Logs the reduced numbers with flor::log, under their names with `prefix` before them, returns
-  /// them, and begins anew.
+  /// Combines the numbers of all ranks, logs each with flor::log under `prefix` + name, resets this
+  /// object, and returns the numbers. All ranks have to call it.
   std::map<std::string, double> log_and_reset(Group& group, std::string_view prefix = "");
-  /// The same of one process.
+  /// Logs and resets the numbers of this process alone.
   std::map<std::string, double> log_and_reset(std::string_view prefix = "");
-  void reset() { entries_.clear(); }  ///< begins anew
+  void reset() { entries_.clear(); }  ///< forgets all numbers
 
   void save(const StateWriter& writer) const;  ///< for flor::checkpoints
   void load(const StateReader& reader);        ///< for flor::checkpoints
@@ -61,8 +63,8 @@ class Metrics {
   enum class Kind : std::uint8_t { sum, mean, min, max };
   struct Entry {
     Kind kind = Kind::sum;
-    double value = 0;   ///< of a mean: the sum of the weighted values
-    double weight = 0;  ///< of a mean
+    double value = 0;   ///< of a mean: the sum of value * weight
+    double weight = 0;  ///< of a mean: the sum of the weights
   };
   static const char* to_string(Kind kind);
   static double result(const Entry& entry);
@@ -73,7 +75,7 @@ class Metrics {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Measures how the time of a step is spent. The first mark measures from the construction or
+/// Measures how the time of a step is divided. The first mark counts from the construction or
 /// `restart`.
 ///
 ///   flor::StepTimer timer;
@@ -84,33 +86,33 @@ class Metrics {
 ///   }
 ///   timer.log_and_reset();   // time/data, time/forward, ...: mean seconds a step
 ///
-/// Times are of the steady clock, in seconds. Logged times are no part of what a replay compares:
-/// give them to flor::log only where the record is made. On a device that computes asynchronously
-/// a mark says when its work was queued. For one thread.
+/// Times are seconds of the steady clock. Logged times are not compared by a replay: give a time to
+/// flor::log only while recording. On a device that computes asynchronously, a mark measures until
+/// the work was queued, not until it was done. To be used by one thread.
 class StepTimer {
  public:
   using Clock = std::chrono::steady_clock;  ///< the steady clock
   StepTimer() : last_(Clock::now()), begin_(last_) {}
 
-  /// The time since the last mark belongs to `name`; returns it in seconds.
+  /// Counts the time since the last mark (of any name) for `name`, and returns it in seconds.
   double mark(std::string_view name);
-  /// One step is over; returns the seconds since the one before, or the restart.
+  /// Ends a step. Returns the seconds since the end of the step before, or since the restart.
   double step();
-  /// Measures from now on; the sums so far stay.
+  /// Starts measuring from this moment; the sums so far stay.
   void restart() { begin_ = last_ = Clock::now(); }
 
-  std::uint64_t steps() const { return steps_; }  ///< since the construction
-  /// Seconds of all marks of that name; 0 if there is none.
+  std::uint64_t steps() const { return steps_; }  ///< since the construction or log_and_reset
+  /// Seconds counted for marks of that name; 0 if there is none.
   double seconds(std::string_view name) const;
-  /// The number of all steps.
+  /// Seconds that all steps took together.
   double seconds() const { return total_; }
-  /// Steps a second; 0 before the first.
+  /// Steps per second; 0 before the end of the first step.
   double rate() const { return total_ > 0 ? static_cast<double>(steps_) / total_ : 0; }
 
-  /// "41.2 ms a step: forward 15.1, backward 22.0, data 4.1"
+  /// A text such as "41.2 ms a step: forward 15.1, backward 22.0, data 4.1".
   std::string summary() const;
-  /// While recording, logs the mean seconds a step as `prefix` + name, and `prefix` + "step"; then
-  /// begins anew.
+  /// While recording, logs the mean seconds per step of each mark under `prefix` + name, and of the
+  /// whole step under `prefix` + "step". Resets all sums, also when not recording.
   void log_and_reset(std::string_view prefix = "time/");
 
  private:

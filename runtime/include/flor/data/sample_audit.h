@@ -9,32 +9,37 @@
 
 namespace flor {
 
-/// One epoch of one sampler. Counts are of samples; of batches where batches keep to their groups.
+/// How one epoch of one sampler used its samples. Where the sampler deals out whole batches of one
+/// group, all counts are of batches instead.
 struct EpochAudit {
-  std::uint64_t epoch = 0;     ///< of the sampler, from 0
-  std::uint64_t samples = 0;   ///< of the data set
+  std::uint64_t epoch = 0;     ///< number of the epoch, from 0
+  std::uint64_t samples = 0;   ///< size of the data set
   std::uint64_t once = 0;      ///< used exactly once
-  std::uint64_t repeated = 0;  ///< used more than once to fill up (Tail::repeat)
-  std::uint64_t twice = 0;     ///< used more than once for no such reason
+  std::uint64_t repeated = 0;  ///< used again to fill up a share (Tail::repeat)
+  std::uint64_t twice = 0;     ///< used more than once without such a reason
   std::uint64_t unused = 0;    ///< never used
-  std::uint64_t world = 1;     ///< replicas at the end of the epoch
-  std::uint64_t known = 0;     ///< whose records were given; the others went in step
-  std::uint64_t pieces = 1;    ///< times that the epoch was dealt anew, plus one
-  /// Ranks whose consumed samples are not those that the record claims.
+  std::uint64_t world = 1;     ///< number of replicas at the end of the epoch
+  /// Number of replicas whose records were given. The others are taken to have gone in step.
+  std::uint64_t known = 0;
+  /// How many times the epoch was shared out among replicas: 1, and 1 for each change of their
+  /// number.
+  std::uint64_t pieces = 1;
+  /// Ranks whose record names a digest that does not match the samples of their share.
   std::vector<std::uint64_t> forged = {};
-  /// Some of the samples counted in `twice` and `unused`, at most ten.
+  /// Some of the samples that make the epoch inexact (used twice, or unused), at most ten.
   std::vector<std::uint64_t> examples = {};
   bool batches = false;  ///< counts are of batches
-  bool allowed = false;  ///< Tail::drop may leave some unused
+  bool allowed = false;  ///< Tail::drop: samples may stay unused
 
   /// Every sample was used as often as the sampler promises.
   bool exact() const { return twice == 0 && forged.empty() && (unused == 0 || allowed); }
 };
 
-/// `records`: the JSON texts that the samplers of all replicas and runs logged, in the order of the
-/// runs; texts of another kind are passed over. Where an epoch was recorded by several runs, the
-/// last one counts: it is the one that the training went on from. Ordered by epoch. Takes memory in
-/// proportion to the samples. Throws flor::Error where a record contradicts itself.
+/// Audits each epoch from `records`, the JSON texts that the samplers of all replicas and runs
+/// logged, in the order of the runs. Texts of other kinds are ignored. Where several runs recorded
+/// the same epoch, the last counts, since the training went on from it. The result is ordered by
+/// epoch. Needs memory in proportion to the number of samples. Throws flor::Error where a record
+/// contradicts itself.
 std::vector<EpochAudit> audit_samples(std::span<const std::string> records);
 
 }  // namespace flor

@@ -1,5 +1,5 @@
-// The samples of a data set, epoch after epoch, shared by replicas and interrupted at any place:
-// the part of the samplers (flor/data/samplers.h) that knows nothing of libtorch.
+// The samples of a data set, epoch after epoch, shared by replicas, and resumable from any
+// position. The samplers (flor/data/samplers.h) are built on it. Independent of libtorch.
 #pragma once
 
 #include <flor/data/sample_order.h>
@@ -16,107 +16,116 @@ namespace flor {
 
 class Group;
 
-/// The samples to visit, and how. All of it but `record` is checked when a state is loaded.
+/// The samples to visit, and how. Loading a state checks that all of it but `record` is the same.
 struct SampleSetup {
-  std::uint64_t samples = 0;         ///< of the data set
+  std::uint64_t samples = 0;         ///< size of the data set
   Shuffle shuffle = Shuffle::torch;  ///< how the order is made
-  std::uint64_t seed = 0;            ///< with the epoch it gives the order
-  Tail tail = Tail::repeat;          ///< how unequal shares are filled
-  /// Not empty: batches of `batch_size` samples, none of which mixes groups. One number a sample.
+  std::uint64_t seed = 0;            ///< together with the epoch, determines the order
+  Tail tail = Tail::repeat;          ///< what happens to the last samples
+  /// The group of each sample. If given, samples come in batches of `batch_size` of one group each.
   std::vector<std::int64_t> groups = {};
-  std::uint64_t batch_size = 0;  ///< with `groups` only
-  /// Each replica gets the samples of its own lane in every epoch (SampleOrder::in_lanes), as many
-  /// lanes as there are replicas when the epoch begins. Not with `groups`.
+  std::uint64_t batch_size = 0;  ///< only with `groups`
+  /// Each replica gets samples of its own lane (SampleOrder::in_lanes) in every epoch. There are as
+  /// many lanes as replicas when the epoch begins. Cannot be combined with `groups`.
   bool sharded = false;
-  /// Anything that tells data sets apart, e.g. a digest of the names of the files.
+  /// Any text that identifies the data set, e.g. a digest of its file names.
   std::string data = {};
-  /// The name under which the end of each epoch is logged, for the audit; empty: it is not.
+  /// The name under which a record of each epoch is logged, for audit_samples(). Empty: none is
+  /// logged.
   std::string record = "samples";
 };
 
-/// A piece of an epoch: the positions [from, to), consumed by `world` replicas.
+/// The positions [from, to) of an epoch's order, consumed by `world` replicas.
 struct SampleSpan {
   std::uint64_t from = 0;   ///< the first position
-  std::uint64_t to = 0;     ///< the one after the last
-  std::uint64_t world = 1;  ///< replicas
+  std::uint64_t to = 0;     ///< one after the last position
+  std::uint64_t world = 1;  ///< number of replicas
   bool operator==(const SampleSpan&) const = default;  ///< member by member
 };
 
-/// One replica's way through the epochs. Two positions are kept apart: how far samples were *drawn*
-/// (a data loader reads ahead) and how far they were *consumed*, which only the training loop knows
-/// and reports with `advance`. Only consumed samples are progress: they are saved, and after an
+/// One replica's progress through the epochs. Two positions are kept: how far samples were *drawn*
+/// (a data loader reads ahead), and how far they were *consumed*, which only the training loop
+/// knows and reports with `advance`. Only consumed samples are saved as progress; after an
 /// interruption all others are drawn again.
 ///
-/// The order of an epoch depends on (seed, epoch) alone, and the state on what all replicas have
-/// consumed, so it can be loaded by any number of replicas. This takes replicas that go in step, as
-/// they do in data-parallel training: where one saves its state, all have taken equally many steps
-/// of equally many samples (`agree` checks that).
+/// The order of an epoch depends on (seed, epoch) alone, and the state says what all replicas
+/// together have consumed, so any number of replicas can load it. This relies on replicas going in
+/// step, as in data-parallel training: when one saves its state, all have taken the same number of
+/// steps with the same number of samples each. `agree` checks this.
 ///
-/// Every function that throws leaves the object as it was. For one thread.
+/// A function that throws leaves the object unchanged. To be used by one thread.
 class SampleStream {
  public:
-  /// Throws flor::Error if rank >= world, if `groups` does not fit, or if Tail::drop would leave
-  /// nothing at all.
+  /// Throws flor::Error if rank >= world, if `groups` does not have one number per sample, or if
+  /// Tail::drop would leave no sample at all.
   SampleStream(SampleSetup setup, std::uint64_t world, std::uint64_t rank);
 
   const SampleSetup& setup() const { return setup_; }  ///< as it was made
-  std::uint64_t world() const { return world_; }       ///< replicas
+  std::uint64_t world() const { return world_; }       ///< number of replicas
   std::uint64_t rank() const { return rank_; }         ///< of this replica
 
   // Epochs ----------------------------------------------------------------------------------------
 
-  std::uint64_t epoch() const { return place_.epoch; }  ///< the present one
-  /// True when this replica has consumed its share of the epoch, or gave up the rest.
+  std::uint64_t epoch() const { return place_.epoch; }  ///< number of the current epoch
+  /// True when this replica has consumed its share of the epoch, or end_epoch() has given up the
+  /// rest.
   bool complete() const;
-  /// The epoch to continue with: the present one, or the next if that is complete.
+  /// The epoch to continue with: the current one, or the next if the current one is complete.
   std::uint64_t resume_epoch() const { return place_.epoch + (finished() ? 1 : 0); }
-  /// Goes to that epoch; an epoch that was interrupted keeps its progress. Throws where the present
-  /// epoch was begun and is not complete, or `epoch` is complete already.
+  /// Moves to `epoch`. The current epoch keeps its progress if it is named again after an
+  /// interruption. Throws if the current epoch was begun and is not complete, or if `epoch` is
+  /// complete already.
   void set_epoch(std::uint64_t epoch);
-  /// Drops the rest of the epoch: it counts as complete. The audit tells.
+  /// Gives up the rest of the epoch, which then counts as complete. The audit shows what was not
+  /// used.
   void end_epoch();
 
   // Progress, in units of this replica: samples, or batches where there are groups ----------------
 
-  std::uint64_t size() const { return place_.share.size(); }  ///< since the share was last dealt
-  std::uint64_t consumed() const { return place_.count; }     ///< since the share was last dealt
-  /// Units of this epoch.
+  /// Units in this replica's share of the epoch, as the share was dealt last.
+  std::uint64_t size() const { return place_.share.size(); }
+  /// Units that this replica has consumed of its share.
+  std::uint64_t consumed() const { return place_.count; }
+  /// Units that this replica has not consumed yet.
   std::uint64_t remaining() const { return complete() ? 0 : size() - place_.count; }
-  std::uint64_t drawn() const { return drawn_; }  ///< since `begin`
-  /// Positions of the epoch's order that all replicas together have consumed.
+  /// Units that were drawn of the share, consumed ones included.
+  std::uint64_t drawn() const { return drawn_; }
+  /// How many positions of the epoch's order all replicas together have consumed.
   std::uint64_t consumed_by_all() const;
 
-  /// Begins a data loader: it draws the samples that follow the consumed ones. Begins the next
-  /// epoch if the present one is complete. Throws if everything was drawn and nothing ever reported
-  /// by `advance`.
+  /// Begins a pass of the data loader: drawing continues after the last consumed sample, or with
+  /// the next epoch if the current one is complete. Throws if all samples were drawn and `advance`
+  /// never reported any.
   void begin();
-  /// The next samples of this replica, at most `batch_size`; none at the end. With groups: one
-  /// batch, and `batch_size` must be the one of the setup. All replicas get equally many
-  /// batches: with Tail::uneven a single sample that others do not have comes with the batch before
-  /// it.
+  /// Draws the next samples of this replica, at most `batch_size`; nothing at the end. With groups
+  /// it draws one batch, and `batch_size` must be that of the setup. All replicas get the same
+  /// number of batches: with Tail::uneven, a last sample that other replicas do not have is added
+  /// to the batch before it, which then has `batch_size` + 1.
   std::optional<std::vector<std::size_t>> next(std::uint64_t batch_size);
 
-  /// Reports that the oldest batch that was drawn and not consumed yet has been consumed.
+  /// Reports that the oldest batch that is drawn but not consumed has been consumed.
   void advance();
-  /// The same, counted in units. Throws if `units` is negative, or more than were drawn.
+  /// Reports `units` as consumed. Throws if `units` is negative, or more than are drawn and not
+  /// consumed.
   void advance(std::int64_t units);
 
   /// Compares the progress of all replicas, and throws on each of them if they are not in step.
-  /// Where replicas end an epoch with different numbers of batches of their own making, this also
-  /// tells each of them how far the others are, so that any of them may save.
+  /// Replicas may end an epoch with different numbers of batches if the program forms its own; this
+  /// call then tells each replica how far the others are, so that any of them may save. All
+  /// replicas call it.
   void agree(Group& group);
 
-  /// The JSON for audit_samples, which is logged when the epoch is complete.
+  /// The record of this epoch as JSON for audit_samples(). It is logged when the epoch is complete.
   std::string epoch_record() const;
 
   // State -----------------------------------------------------------------------------------------
 
-  /// One line of JSON.
+  /// The state as one line of JSON.
   std::string print() const;
-  /// Takes over a state that `print` of any replica returned, of the same data, seed and kind. With
-  /// as many replicas as there were, each continues in its own share of the epoch, whichever state
-  /// they load; with more or fewer, the rest of it is dealt anew among them. Throws flor::Error
-  /// naming what does not fit.
+  /// Loads a state that `print` of any replica returned, for the same data, seed and kind of order.
+  /// With an unchanged number of replicas, each continues in its own share of the epoch, whichever
+  /// replica's state it loads. With another number, the rest of the epoch is dealt anew among them.
+  /// Throws flor::Error naming what does not fit.
   void parse(const std::string& text);
 
   /// For flor::checkpoints.
@@ -126,17 +135,17 @@ class SampleStream {
  private:
   struct Place {
     std::uint64_t epoch = 0;
-    std::uint64_t lanes = 0;  ///< of a sharded data set, else 0
+    std::uint64_t lanes = 0;  ///< number of lanes of a sharded data set, else 0
     Share share;
-    std::uint64_t count = 0;         ///< consumed of the share
-    std::uint64_t digest = 0;        ///< of their samples
-    std::uint64_t others = 0;        ///< consumed by all, if agree() told; else 0
-    bool ended = false;              ///< by end_epoch
+    std::uint64_t count = 0;         ///< units consumed of the share
+    std::uint64_t digest = 0;        ///< sum of the sample_digest of the consumed samples
+    std::uint64_t others = 0;        ///< units consumed by all replicas if agree() found it, else 0
+    bool ended = false;              ///< end_epoch() was called
     std::vector<SampleSpan> before;  ///< consumed before the share was dealt
   };
   struct Units;  // which samples the units of an epoch are
 
-  /// No replica has anything left of the epoch.
+  /// True if no replica has anything left of the epoch.
   bool finished() const;
   static bool complete(const Place& place);
   static std::uint64_t consumed_by_all(const Place& place);
@@ -158,14 +167,14 @@ class SampleStream {
   std::uint64_t world_, rank_;
   Place place_;
 
-  // State of the data loader that is iterating.
-  std::uint64_t drawn_ = 0;     ///< of the share
-  std::uint64_t begun_at_ = 0;  ///< consumed when it began
+  // Position of the current pass of the data loader.
+  std::uint64_t drawn_ = 0;     ///< units drawn of the share
+  std::uint64_t begun_at_ = 0;  ///< `place_.count` when the pass began
   bool iterating_ = false;
-  std::deque<std::uint64_t> digests_;  ///< of the units drawn and not consumed
-  std::deque<std::uint64_t> batches_;  ///< `drawn_` at the end of each batch not consumed
+  std::deque<std::uint64_t> digests_;  ///< one for each unit drawn and not consumed
+  std::deque<std::uint64_t> batches_;  ///< `drawn_` after each batch that is not consumed yet
 
-  std::shared_ptr<const Units> order_;  ///< made when it is needed
+  std::shared_ptr<const Units> order_;  ///< made at first use
 };
 
 }  // namespace flor

@@ -1,5 +1,5 @@
-// Samplers for libtorch's data loaders that can be interrupted at any place, and resumed by any
-// number of replicas without a sample lost or used twice:
+// Samplers for libtorch's data loaders. They can be interrupted at any position, and resumed by
+// any number of replicas without losing a sample or using one twice:
 //
 //   flor::InterruptibleDistributedSampler sampler(size, {.world = 4, .rank = rank, .seed = 1});
 //   auto loader = torch::data::make_data_loader(dataset, sampler, batch_size);
@@ -12,7 +12,7 @@
 //     }
 //   }
 //
-// One of the few headers of Flor that include libtorch's.
+// Unlike most headers of Flor it includes headers of libtorch.
 #pragma once
 
 #include <flor/data/sample_stream.h>
@@ -27,10 +27,10 @@
 
 namespace flor {
 
-/// The common base of the three samplers. A handle: the copy that a data loader takes shares its
-/// position with the one that the program keeps. See SampleStream for the behaviour and the errors
-/// of its functions; all of them are for the thread that iterates the loader, which is also the one
-/// that draws for the loader's workers. The loader has to keep batches in order, as it does by
+/// The common base of the three samplers. It is a handle: the copy that a data loader makes shares
+/// its position with the program's own. SampleStream describes the functions of the same names and
+/// their errors. All functions belong to the thread that iterates the loader, which also draws the
+/// samples for the loader's worker threads. The loader must keep batches in order, which is its
 /// default (`enforce_ordering`).
 class StreamSampler : public ::torch::data::samplers::Sampler<> {
  public:
@@ -42,22 +42,23 @@ class StreamSampler : public ::torch::data::samplers::Sampler<> {
   void end_epoch() { stream_->end_epoch(); }             ///< see SampleStream::end_epoch
   bool complete() const { return stream_->complete(); }  ///< see SampleStream::complete
 
-  /// After each step: the batch that was trained on has been used.
+  /// Reports the oldest batch not reported yet as used for training. Call it after each step.
   void advance() { stream_->advance(); }
-  void advance(std::int64_t units) { stream_->advance(units); }  ///< the same in units
-  /// In units: samples, or batches of a group sampler.
+  /// Reports `units` units as used for training: samples, or batches of a group sampler.
+  void advance(std::int64_t units) { stream_->advance(units); }
+  /// Units in this replica's share of the epoch: samples, or batches of a group sampler.
   std::uint64_t size() const { return stream_->size(); }
-  /// Since the share was last dealt.
+  /// Units consumed of the share. See SampleStream::consumed.
   std::uint64_t consumed() const { return stream_->consumed(); }
-  std::uint64_t remaining() const { return stream_->remaining(); }  ///< of this epoch
+  std::uint64_t remaining() const { return stream_->remaining(); }  ///< units not consumed yet
   void agree(Group& group) { stream_->agree(group); }               ///< see SampleStream::agree
 
   SampleStream& stream() { return *stream_; }              ///< its position and order
   const SampleStream& stream() const { return *stream_; }  ///< its position and order
 
-  /// For the data loader.
+  /// Called by the data loader when it begins a pass.
   void reset(::torch::optional<std::size_t> new_size = ::torch::nullopt) override;
-  /// For the data loader.
+  /// Called by the data loader to draw a batch.
   ::torch::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
 
   void save(::torch::serialize::OutputArchive& archive) const override;  ///< for torch::save
@@ -67,7 +68,7 @@ class StreamSampler : public ::torch::data::samplers::Sampler<> {
   void load(const StateReader& reader) { stream_->load(reader); }        ///< for flor::checkpoints
 
  protected:
-  /// For the samplers below.
+  /// Called by the three samplers.
   StreamSampler(SampleSetup setup, std::uint64_t world, std::uint64_t rank)
       : stream_(std::make_shared<SampleStream>(std::move(setup), world, rank)) {}
 
@@ -77,46 +78,47 @@ class StreamSampler : public ::torch::data::samplers::Sampler<> {
 
 /// Options of InterruptibleSampler.
 struct SamplerOptions {
-  std::uint64_t seed = 0;            ///< with the epoch it gives the order
+  std::uint64_t seed = 0;            ///< together with the epoch, determines the order
   Shuffle shuffle = Shuffle::torch;  ///< how the order is made
-  std::string data = {};           ///< anything that tells data sets apart, see SampleSetup
-  std::string record = "samples";  ///< see SampleSetup
+  std::string data = {};           ///< any text that identifies the data set, see SampleSetup
+  std::string record = "samples";  ///< name of the logged records, see SampleSetup
 };
 
-/// All samples of a data set for one process.
+/// Visits all samples of a data set in one process.
 class InterruptibleSampler final : public StreamSampler {
  public:
-  /// Samples [0, samples).
+  /// Visits the samples [0, samples).
   explicit InterruptibleSampler(std::uint64_t samples, SamplerOptions options = {});
 };
 
-/// How samples are shared among replicas.
+/// Options of the samplers that share samples among replicas.
 struct DistributedSamplerOptions {
-  std::uint64_t world = 1;  ///< replicas
-  std::uint64_t rank = 0;   ///< of this one
-  std::uint64_t seed = 0;            ///< with the epoch it gives the order
+  std::uint64_t world = 1;  ///< number of replicas
+  std::uint64_t rank = 0;   ///< of this replica
+  std::uint64_t seed = 0;            ///< together with the epoch, determines the order
   Shuffle shuffle = Shuffle::torch;  ///< how the order is made
-  Tail tail = Tail::repeat;          ///< how unequal shares are filled
-  bool sharded = false;  ///< each replica gets its own samples in every epoch, see SampleSetup
-  std::string data = {};           ///< anything that tells data sets apart, see SampleSetup
-  std::string record = "samples";  ///< see SampleSetup
+  Tail tail = Tail::repeat;          ///< what happens to the last samples
+  /// Each replica gets samples of its own lane in every epoch, see SampleSetup.
+  bool sharded = false;
+  std::string data = {};           ///< any text that identifies the data set, see SampleSetup
+  std::string record = "samples";  ///< name of the logged records, see SampleSetup
 };
 
-/// The share of one of several replicas. With Shuffle::torch and Tail::repeat or drop the samples
-/// are those of Python's torch.utils.data.DistributedSampler with the same seed, epoch, number of
-/// replicas and drop_last, as long as the epoch is not resumed by another number of replicas.
+/// Visits one replica's share of the samples. With Shuffle::torch and Tail::repeat or drop these
+/// are the samples of Python's torch.utils.data.DistributedSampler with the same seed, epoch,
+/// number of replicas and drop_last, unless the epoch is resumed by another number of replicas.
 class InterruptibleDistributedSampler final : public StreamSampler {
  public:
-  /// Samples [0, samples), shared among the replicas.
+  /// Shares the samples [0, samples) among the replicas.
   explicit InterruptibleDistributedSampler(std::uint64_t samples,
                                            DistributedSamplerOptions options);
 };
 
-/// Batches of samples of one group each (pictures of one shape). Progress is counted in batches.
-/// Give the data loader the same batch size. See GroupedBatches.
+/// Visits batches whose samples are all of one group (such as pictures of one shape), see
+/// GroupedBatches. Progress is counted in batches. The data loader must have the same batch size.
 class InterruptibleDistributedGroupedBatchSampler final : public StreamSampler {
  public:
-  /// `groups`: a number for each sample.
+  /// `groups` has a number for each sample; samples with equal numbers are of one group.
   InterruptibleDistributedGroupedBatchSampler(std::vector<std::int64_t> groups,
                                               std::uint64_t batch_size,
                                               DistributedSamplerOptions options);

@@ -1,4 +1,5 @@
-// A flor::Group made of a c10d process group: gloo, NCCL, MPI. There where libtorch has c10d.
+// A flor::Group on top of a c10d process group (gloo, NCCL, MPI). Available where libtorch is
+// built with c10d.
 #pragma once
 
 #include <flor/dist/group.h>
@@ -14,15 +15,14 @@
 
 namespace flor {
 
-/// Exchanges numbers through a process group that the program made. The program may go on using it,
-/// as long as all ranks make all of their calls in the same order.
+/// Exchanges numbers through a process group of the program. The program may keep using that group,
+/// as long as all ranks make all their calls in the same order.
 class ProcessGroup final : public Group {
  public:
   using Group::all_gather;
-  /// `group`: a c10d::ProcessGroup, or one of its backends, such as a c10d::ProcessGroupNCCL, which
-  /// are no longer process groups themselves since libtorch 2. A rank that does not come within
-  /// `deadline` is an error. `device`: where the tensors of the backend have to be, e.g. a GPU for
-  /// NCCL.
+  /// `group` is a c10d::ProcessGroup or one of its backends, such as a c10d::ProcessGroupNCCL;
+  /// since libtorch 2 a backend is not a process group itself. If a rank does not come within
+  /// `deadline`, calls throw. `device` is where the backend needs its tensors, e.g. a GPU for NCCL.
   template <typename Ranks>
   explicit ProcessGroup(c10::intrusive_ptr<Ranks> group,
                         std::chrono::milliseconds deadline = std::chrono::minutes(5),
@@ -35,7 +35,7 @@ class ProcessGroup final : public Group {
             deadline, device) {}
   int rank() const override { return rank_; }  ///< of the backend
   int size() const override { return size_; }  ///< of the backend
-  /// Throws after the deadline.
+  /// Throws flor::Error if a rank does not come before the deadline.
   std::vector<std::int64_t> all_gather(std::span<const std::int64_t> mine) override;
 
  private:

@@ -1,5 +1,5 @@
-// Declarations for a plug-in that asks a recorded run something new: one function, which a replay
-// calls with the recorded state of each epoch (docs/replay.md). Needs no library of Flor.
+// For a plug-in, which asks a recorded run something new: a function that a replay calls with the
+// recorded state of each epoch (docs/replay.md). Needs no library of Flor.
 //
 //   #include <flor/plugin/probe.h>
 //
@@ -31,21 +31,22 @@
 #include <type_traits>
 #include <vector>
 
-/// The interface that the compiled plug-in and the program agree on. Incremented when it changes.
+/// Version of the interface between a compiled plug-in and the program. Incremented when it
+/// changes.
 #define FLOR_PROBE_INTERFACE 1
 #define FLOR_PROBE_TEXT_(number) #number
 #define FLOR_PROBE_TEXT(number) FLOR_PROBE_TEXT_(number)
 
 namespace flor {
 
-/// Where a plug-in is called.
+/// The points in the loops where a plug-in can be called.
 enum class ProbeAt : std::uint32_t {
   epoch_end = 1,   ///< after an iteration of the main loop
   loop_end = 2,    ///< after a nested loop, executed or loaded
   loop_begin = 4,  ///< before a nested loop
   step_end = 8,    ///< after an iteration of a nested loop that is executed
 };
-/// Combines several places, for flor_probe_places.
+/// Combines several points for flor_probe_places.
 constexpr std::uint32_t operator|(ProbeAt a, ProbeAt b) {
   return static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b);
 }
@@ -53,15 +54,15 @@ constexpr std::uint32_t operator|(std::uint32_t a, ProbeAt b) {
   return a | static_cast<std::uint32_t>(b);
 }
 
-/// The place in the loops, each counted from 0.
+/// A place in the loops. All indices count from 0.
 struct ProbePlace {
   ProbeAt at = ProbeAt::epoch_end;    ///< why the plug-in is called
-  std::int64_t epoch = 0;             ///< over all main loops
-  std::int64_t main_loop = 0;         ///< which of the main loops
-  std::int64_t iteration = 0;         ///< of this main loop
-  std::int64_t step = -1;             ///< at step_end: the iteration of the nested loop
-  const char* main_loop_name = "";    ///< "epoch"
-  const char* nested_loop_name = "";  ///< "train"; empty at epoch_end
+  std::int64_t epoch = 0;             ///< index over all main loops
+  std::int64_t main_loop = 0;         ///< which main loop
+  std::int64_t iteration = 0;         ///< iteration of this main loop
+  std::int64_t step = -1;             ///< at step_end: iteration of the nested loop
+  const char* main_loop_name = "";    ///< name, e.g. "epoch"
+  const char* nested_loop_name = "";  ///< name, e.g. "train"; empty at epoch_end
 };
 
 class Probe;
@@ -76,8 +77,9 @@ struct ProbedItem {
   store::ElementType type;
 };
 
-/// The functions and the place that the program offers to a plug-in. A function returns false where
-/// something failed, and `error` says what; none throws. Later interfaces append, and never change.
+/// What the program offers to a plug-in: the place, and functions. A function returns false on
+/// failure, and `error` then returns the reason; none throws. Later versions of the interface add
+/// members at the end and change nothing else.
 struct ProbeHost {
   std::uint32_t interface = FLOR_PROBE_INTERFACE;
   ProbePlace place;
@@ -87,7 +89,7 @@ struct ProbeHost {
                void (*each)(void* context, const ProbedItem* item)) = nullptr;
   bool (*read)(void* self, std::size_t count, const char* const* names, void* const* into,
                const std::uint64_t* bytes) = nullptr;
-  /// "run", "experiment", or "argument" with a name; null where there is none.
+  /// A fact of `kind` "run", "experiment" or "argument" (with a name); null if there is none.
   const char* (*fact)(void* self, const char* kind, const char* name) = nullptr;
   void (*log_boolean)(void* self, const char* name, bool value) = nullptr;
   void (*log_integer)(void* self, const char* name, std::int64_t value) = nullptr;
@@ -104,31 +106,33 @@ struct ProbeHost {
 
 }  // namespace detail
 
-/// The registered state as the run recorded it, the place it belongs to, and a log whose values
-/// appear beside the recorded ones, with origin `hindsight`.
+/// The registered state as the run recorded it, the place in the loops that it belongs to, and a
+/// log. Logged values appear beside the recorded ones, with origin `hindsight`.
 ///
-/// The contents that it reads are copies in the plug-in's own memory: changing them does not change
-/// the replay. Errors are std::runtime_error of one line; one that leaves flor_probe ends the
-/// replay with status 1, and earlier findings stay. Valid, and to be used on the calling thread,
-/// until flor_probe returns.
+/// Contents that it returns are copies in the plug-in's own memory: changing them does not change
+/// the replay. Errors are std::runtime_error with a text of one line. An error that leaves
+/// flor_probe ends the replay with status 1; earlier findings are kept. The object is valid until
+/// flor_probe returns, and only on the thread that called it.
 class Probe {
  public:
   explicit Probe(const detail::ProbeHost& host) : host_(&host) {}  ///< made by the replay
 
   const ProbePlace& place() const { return host_->place; }  ///< where the replay is
-  std::int64_t epoch() const { return place().epoch; }      ///< over all main loops
+  std::int64_t epoch() const { return place().epoch; }      ///< index over all main loops
 
-  std::string run() const { return fact("run").value_or(""); }  ///< key, 16 hexadecimal digits
-  /// The name of the run.
+  /// Key of the run, 16 hexadecimal digits.
+  std::string run() const { return fact("run").value_or(""); }
+  /// The experiment that the run was recorded under.
   std::string experiment() const { return fact("experiment").value_or(""); }
-  /// The value that flor::arg returned in the recorded run, as text; nothing if there was no such
-  /// argument, or it is a secret.
+  /// The value that flor::arg returned in the recorded run, as text. Nothing if there was no such
+  /// argument, or its value is secret.
   std::optional<std::string> argument(const std::string& name) const {
     return fact("argument", name.c_str());
   }
 
-  /// The items below a name: "model" is for "model/0.weight" and so on, as `flor export RUN@0`
-  /// writes them. Empty: all. At the end of a nested loop its attached locals are "with:NAME".
+  /// The items (stored pieces of state) whose names are `prefix` or below it: "model" finds
+  /// "model/0.weight" and so on, with the names that `flor export RUN@0` writes. An empty prefix
+  /// finds all. At the end of a nested loop, its attached locals are "with:NAME".
   std::vector<store::Item> items(const std::string& prefix = {}) const {
     std::vector<store::Item> found;
     const auto each = [](void* context, const detail::ProbedItem* item) {
@@ -141,21 +145,21 @@ class Probe {
     check(host_->list(host_->self, prefix.c_str(), &found, each));
     return found;
   }
-  /// The item of that very name; throws where there is none.
+  /// The item with exactly this name. Throws if there is none.
   store::Item item(const std::string& name) const {
     for (store::Item& item : items(name)) {
       if (item.name == name) return std::move(item);
     }
     throw std::runtime_error("the state has no '" + name + "'; it has " + names());
   }
-  /// True if there is an item of that very name.
+  /// True if there is an item with exactly this name.
   bool has(const std::string& name) const {
     const auto found = items(name);
     return std::ranges::any_of(found, [&](const store::Item& item) { return item.name == name; });
   }
 
-  /// The contents of several items, row-major, each to `into[i]`, which has room for its bytes.
-  /// All at once is quicker than one after the other.
+  /// Reads the contents of several items, row-major, each to `into[i]`, which must have room for
+  /// `wanted[i].bytes`. One call for all is quicker than one call for each.
   void read(std::span<const store::Item> wanted, std::span<void* const> into) const {
     std::vector<const char*> names;
     std::vector<std::uint64_t> bytes;
@@ -167,10 +171,11 @@ class Probe {
     check(host_->read(host_->self, names.size(), names.data(), into.data(), bytes.data()));
   }
 
-  /// The content of an item as it is.
+  /// The content of an item as its stored bytes.
   std::string bytes(const std::string& name) const { return content(item(name)); }
 
-  /// A number, whatever type it was recorded with, unless that is narrower than f32.
+  /// A single number, converted to T from the recorded type. Throws for f16, bf16 and complex
+  /// numbers.
   template <typename T>
     requires std::is_arithmetic_v<T>
   T number(const std::string& name) const {
@@ -208,8 +213,8 @@ class Probe {
     }
   }
 
-  /// As flor::log, under the place that this call is for: `flor query` shows them as values of the
-  /// epoch, those of step_end as values of the step.
+  /// Logs a value as flor::log does, at the place of this call. `flor query` shows it as a value of
+  /// the epoch, or of the step at step_end.
   template <typename T>
   void log(const std::string& name, const T& value) const {
     if constexpr (std::same_as<T, bool>) {
@@ -228,25 +233,26 @@ class Probe {
     }
   }
 
-  /// A whole array, `values` row-major of shape `sizes`.
+  /// Logs a whole array: `values` in row-major order, with the shape `sizes`.
   template <typename T>
     requires std::is_arithmetic_v<T>
   void log_tensor(const std::string& name, std::span<const T> values,
                   const std::vector<std::int64_t>& sizes) const {
     log_content(name, false, detail::element_type_of<T>(), sizes, std::as_bytes(values));
   }
-  /// The bytes of an array, row-major of shape `sizes`; `image`: shown as a picture.
+  /// Logs the bytes of an array in row-major order, with the shape `sizes`. `image`: show it as an
+  /// image.
   void log_content(const std::string& name, bool image, store::ElementType type,
                    const std::vector<std::int64_t>& sizes,
                    std::span<const std::byte> content) const {
     host_->log_content(host_->self, name.c_str(), image, type, sizes.size(), sizes.data(),
                        content.data(), content.size());
   }
-  /// The distribution of `values`, in `bins` of equal width.
+  /// Logs the distribution of `values`: counts in `bins` intervals of equal width.
   void log_histogram(const std::string& name, std::span<const double> values, int bins = 64) const {
     host_->log_histogram(host_->self, name.c_str(), values.data(), values.size(), bins);
   }
-  /// Rows of numbers, such as a confusion matrix.
+  /// Logs rows of numbers, such as a confusion matrix.
   void log_table(const std::string& name, const Table& table) const {
     host_->log_table(host_->self, name.c_str(), &table);
   }
@@ -296,17 +302,18 @@ class Probe {
 
 extern "C" {
 
-/// The plug-in. Called at the end of every epoch of the replay, or where flor_probe_places says. It
-/// must log values that follow from the state alone: epochs are visited in any order, by several
-/// processes, and epochs that it has answered before are not visited again.
+/// The function that a plug-in defines. Called at the end of every epoch of the replay, or at the
+/// points that flor_probe_places returns. The values it logs must follow from the state alone:
+/// epochs are visited in any order, by several processes, and epochs that it has answered are not
+/// visited again.
 [[gnu::visibility("default")]] void flor_probe(flor::Probe& probe);
 
-/// Optional. Says where flor_probe is to be called: `flor::ProbeAt::epoch_end |
-/// flor::ProbeAt::loop_end`. For beginnings of loops and steps the replay has to execute the
-/// program, which `--probe LOOP` says.
+/// Optional function of a plug-in: returns the points at which flor_probe is called, e.g.
+/// `flor::ProbeAt::epoch_end | flor::ProbeAt::loop_end`. For loop_begin and step_end the replay has
+/// to execute the loop, which the option `--probe LOOP` asks for.
 [[gnu::visibility("default")]] std::uint32_t flor_probe_places();
 
-/// Read from the file before it is loaded.
+/// The version of the interface as text, which Flor finds in the file before it loads the plug-in.
 [[gnu::visibility("default"), gnu::weak]] extern const char flor_probe_interface[];
 const char flor_probe_interface[] =
     "flor-probe-interface=" FLOR_PROBE_TEXT(FLOR_PROBE_INTERFACE) ";";

@@ -1,5 +1,5 @@
-// The recorded state as tensors and modules of libtorch, for a plug-in (<flor/plugin/probe.h>) of a
-// program that uses libtorch. To be compiled with the libtorch of that program.
+// The recorded state as tensors and modules of libtorch, for a plug-in (<flor/plugin/probe.h>).
+// Compile the plug-in with the same libtorch as the program.
 //
 //   extern "C" void flor_probe(flor::Probe& plain) {
 //     const flor::TorchProbe probe(plain);
@@ -30,28 +30,28 @@
 
 namespace flor {
 
-/// Reads the state that a Probe shows as tensors: of the recorded type and shape, in host memory,
-/// the plug-in's own. While it exists gradients are off. Random numbers that a plug-in draws do not
-/// change the replay: the generators are restored when it returns.
+/// Reads the state that a Probe offers as tensors of the recorded type and shape, in host memory
+/// that belongs to the plug-in. Gradients are switched off while the object exists. Random numbers
+/// that a plug-in draws do not change the replay: the generators are restored when it returns.
 class TorchProbe {
  public:
-  /// Refers to `probe`.
+  /// Keeps a reference to `probe`.
   explicit TorchProbe(const Probe& probe) : probe_(probe) {}
 
   const Probe& plain() const { return probe_; }               ///< the probe that it reads from
   const ProbePlace& place() const { return probe_.place(); }  ///< where the replay is
 
-  /// A registered tensor, parameter or buffer, or a part of an optimizer's state:
-  /// "model/0.weight", "optimizer/group0/3/exp_avg".
+  /// A registered tensor, a parameter or buffer, or a part of an optimizer's state, by its full
+  /// name: "model/0.weight", "optimizer/group0/3/exp_avg".
   at::Tensor tensor(const std::string& name) const {
     const store::Item item = probe_.item(name);
     return read({&item, 1}).front();
   }
 
-  /// All tensors below a name, by the rest of their names: those of "model" are "0.weight",
-  /// "0.bias". In one pass, which is quicker than one after the other. A tensor that has several
-  /// names in a module (tied weights) comes once. Gradients are below a name of their own,
-  /// "model/grad".
+  /// All tensors whose names are below `prefix`, with the rest of the name: for "model" they are
+  /// "0.weight" and "0.bias". Reads all in one pass, which is quicker than calls of `tensor`. A
+  /// tensor with several names in a module (tied weights) comes once. Gradients are left out; they
+  /// are below "model/grad".
   std::vector<std::pair<std::string, at::Tensor>> tensors(const std::string& prefix) const {
     std::vector<store::Item> items;
     for (store::Item& item : probe_.items(prefix)) {
@@ -68,12 +68,12 @@ class TorchProbe {
     return named;
   }
 
-  /// Fills the parameters and buffers of a module of the plug-in's own, which must be built as the
-  /// registered one. Throws where one of them was not recorded, or with another shape.
+  /// Fills the parameters and buffers of a module that belongs to the plug-in and is built like the
+  /// recorded one. Throws if one of them was not recorded, or with another shape.
   void load(const std::string& name, torch::nn::Module& module) const {
     std::map<std::string, at::Tensor> recorded;
     for (auto& [key, tensor] : tensors(name)) recorded.emplace(std::move(key), std::move(tensor));
-    std::set<const void*> filled;  // a tensor with two names was recorded under one of them
+    std::set<const void*> filled;  // a tensor that has two names was recorded under one of them
     std::vector<std::pair<std::string, at::Tensor>> open;
     const auto fill = [&](const auto& own) {
       for (const auto& entry : own) {
@@ -99,7 +99,7 @@ class TorchProbe {
     }
   }
 
-  /// Numbers and texts as Probe::log, and tensors of one element.
+  /// Logs what Probe::log takes, and tensors with one element.
   template <typename T>
   void log(const std::string& name, const T& value) const {
     if constexpr (std::same_as<T, at::Tensor>) {
@@ -108,13 +108,13 @@ class TorchProbe {
       probe_.log(name, value);
     }
   }
-  /// A whole tensor.
+  /// Logs a whole tensor.
   void log_tensor(const std::string& name, const at::Tensor& value) const {
     const at::Tensor host = on_host(value);
     probe_.log_content(name, false, element_type(host.scalar_type()), host.sizes().vec(),
                        {static_cast<const std::byte*>(host.data_ptr()), host.nbytes()});
   }
-  /// The distribution of its elements, in `bins` of equal width.
+  /// Logs the distribution of the elements: counts in `bins` intervals of equal width.
   void log_histogram(const std::string& name, const at::Tensor& values, int bins = 64) const {
     const at::Tensor host = on_host(values).to(at::kDouble);
     probe_.log_histogram(name, {host.data_ptr<double>(), static_cast<std::size_t>(host.numel())},
@@ -179,7 +179,7 @@ class TorchProbe {
 }  // namespace flor
 
 extern "C" {
-/// Read from the file before it is loaded.
+/// The version of libtorch as text, which Flor finds in the file before it loads the plug-in.
 [[gnu::visibility("default"), gnu::weak]] extern const char flor_probe_libtorch[];
 const char flor_probe_libtorch[] = "flor-probe-libtorch=" TORCH_VERSION ";";
 }

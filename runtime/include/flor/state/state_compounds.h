@@ -1,5 +1,5 @@
-// How pointers, optionals, variants, pairs and tuples are saved: the objects they hold, in place
-// where those exist.
+// How pointers, optionals, variants, pairs and tuples are saved, by saving the objects they hold. A
+// restore fills an object in place if there is one.
 #pragma once
 
 #include <flor/state/state_traits.h>
@@ -21,7 +21,7 @@ namespace flor {
 
 namespace detail {
 
-/// Makes an object where `pointer` has none.
+/// Gives a null `pointer` a new object to restore into. Throws if none can be made.
 template <Pointer T>
 void require_pointee(T& pointer, const std::string& name) {
   using Pointee = typename T::element_type;
@@ -36,10 +36,10 @@ void require_pointee(T& pointer, const std::string& name) {
   }
 }
 
-/// Stands alone where a pointer was null.
+/// The only item of a pointer that was null.
 inline constexpr std::string_view kNullItem = ".null";
 
-/// Pointers that share an object share it after a restore.
+/// Tells the pointers that share an object, so that they share it after a restore.
 inline constexpr std::string_view kPointerPiece = ".pointer";
 
 template <Pointer T>
@@ -71,7 +71,8 @@ concept UniquePointer = Pointer<T> && !std::copyable<T>;
 
 }  // namespace detail
 
-/// std::unique_ptr, std::shared_ptr and the like: the object, in place where there is one.
+/// std::unique_ptr, std::shared_ptr and similar pointers are saved as the object they point to,
+/// which is restored in place if the pointer is not null.
 template <detail::Pointer T>
   requires(Checkpointable<typename T::element_type> &&
            !std::is_const_v<typename T::element_type>)
@@ -122,7 +123,7 @@ struct StateTraits<T> {
   }
 
  private:
-  /// The object has the pointer's name, unless it is a pointer as well.
+  /// The object is saved under the pointer's own name, unless it is a pointer itself.
   template <typename Pieces>
   static Pieces within(const Pieces& pieces) {
     return pieces.within(detail::Pointer<typename T::element_type> ? "pointee" : "");

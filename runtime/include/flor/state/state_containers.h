@@ -1,6 +1,6 @@
-// How the containers of the standard library are saved: the elements in one piece where they are
-// plain data, else one by one; in the order in which the program sees them. Restored in place:
-// elements that stay keep their addresses.
+// How the containers of the standard library are saved: all elements as one item if they are plain
+// data, else one item for each, in the order in which the program iterates them. A restore keeps
+// the addresses of elements that were there already.
 #pragma once
 
 #include <flor/state/state_traits.h>
@@ -30,7 +30,7 @@ namespace detail {
 // ---------------------------------------------------------------------------------------------
 // Elements in a row.
 
-/// Numbers of a type that the store knows: a row of them is a tensor of one dimension.
+/// Numbers of a type that the store has: several of them are stored as a tensor of one dimension.
 template <typename T>
 concept Plottable = Number<T> && element_type_of<T>() != ElementType::bytes && Packed<T>;
 
@@ -45,7 +45,7 @@ void write_numbers(const T* values, std::size_t count, const StateWriter& writer
                               .copy = {}});
 }
 
-/// Bytes of the numbers in an element that is a row of them; 0 for others.
+/// The bytes of the numbers in `element` if it is a container of numbers, else 0.
 template <typename T>
 std::size_t number_bytes(const T& element) {
   if constexpr (requires { typename T::value_type; std::size(element); }) {
@@ -56,8 +56,8 @@ std::size_t number_bytes(const T& element) {
   return 0;
 }
 
-/// Rows of many numbers in a row, such as a matrix, are items of their own: the store then knows
-/// their numbers, and nothing is copied to put them together.
+/// True if the elements are long rows of numbers, as in a matrix. Each row then becomes an item of
+/// its own: the store sees it as numbers, and the rows need not be copied together.
 template <typename Range, typename Get>
 bool has_long_rows(const Range& range, std::size_t count, Get&& get) {
   constexpr std::size_t kLong = 1024;
@@ -66,7 +66,7 @@ bool has_long_rows(const Range& range, std::size_t count, Get&& get) {
   return count > 0 && bytes / count >= kLong;
 }
 
-/// Saves elements, each of which `get` finds at a place of the range.
+/// Saves the elements of a range; `get` returns what to save of each.
 template <typename T, typename Range, typename Get>
 void save_row(const Range& range, const StateWriter& writer, Get&& get) {
   const auto count = static_cast<std::size_t>(std::distance(std::begin(range), std::end(range)));
@@ -91,7 +91,7 @@ void save_row(const Range& range, const StateWriter& writer, Get&& get) {
   }
 }
 
-/// Restores the elements that save_row() saved, one after another.
+/// Restores the elements that save_row() saved, in order.
 template <typename T>
 class Row {
  public:
@@ -131,7 +131,8 @@ class Row {
       if (size_ > content_.size() && size_ > 0 && !may_be_empty()) in_.refuse();
     }
   }
-  /// Only elements of no bytes can be more than there are bytes.
+  /// True if an element takes no bytes when it is packed. Only then may there be more elements than
+  /// bytes of content.
   static bool may_be_empty() {
     if constexpr (Packed<T> && std::default_initializable<T>) {
       std::string content;
@@ -150,7 +151,7 @@ class Row {
 
 inline constexpr auto kItself = [](const auto& element) -> const auto& { return element; };
 
-/// In containers, and written after their number.
+/// Packs a row that lies inside another container: the number of its elements, then the elements.
 template <typename T, typename Range>
 void pack_row(const Range& range, std::string& out) {
   const std::uint64_t count =
@@ -167,7 +168,7 @@ void pack_row(const Range& range, std::string& out) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Which containers there are.
+// Concepts for the kinds of containers.
 
 /// std::vector, std::deque, std::list, std::forward_list, std::valarray.
 template <typename T>
@@ -194,7 +195,7 @@ concept Hashed = requires(T& value) {
 
 template <typename T>
 struct MappedOf {
-  using type = bool;  // a set: nothing beside the keys
+  using type = bool;  // a set has only keys
 };
 template <Mapping T>
 struct MappedOf<T> {
@@ -258,7 +259,7 @@ struct StateTraits<T> {
     for (auto&& element : value) {
       if constexpr (std::same_as<decltype(element), Element&>) {
         body(element);
-      } else {  // of a vector<bool>
+      } else {  // a vector<bool> has proxies instead of elements
         Element content{};
         body(content);
         element = content;
@@ -267,7 +268,7 @@ struct StateTraits<T> {
   }
 };
 
-/// Rows whose number of elements is fixed.
+/// Containers whose number of elements is fixed.
 namespace detail {
 template <typename T, typename Element>
 struct FixedTraits {
@@ -308,13 +309,13 @@ template <Checkpointable T, std::size_t N>
 struct StateTraits<std::array<T, N>> : detail::FixedTraits<std::array<T, N>, T> {};
 template <Checkpointable T, std::size_t N>
 struct StateTraits<T[N]> : detail::FixedTraits<T[N], T> {};
-/// The elements it refers to; there must be as many as were saved.
+/// A span saves the elements it refers to; a restore needs a span with the same number of elements.
 template <Checkpointable T, std::size_t N>
   requires(!std::is_const_v<T>)
 struct StateTraits<std::span<T, N>> : detail::FixedTraits<std::span<T, N>, T> {};
 
 // ---------------------------------------------------------------------------------------------
-// Sets and maps, also those in which keys may be equal.
+// Sets and maps, also those that allow equal keys.
 
 namespace detail {
 
@@ -329,7 +330,7 @@ bool same_content(const T& a, const T& b) {
   return true;  // the container has found them equal
 }
 
-/// The recorded entries of a set or map, in the order in which the program saw them.
+/// The recorded entries of a set or map, in the order in which the program iterated them.
 template <typename T>
 class Entries {
  public:
@@ -346,7 +347,7 @@ class Entries {
   }
   std::size_t size() const { return keys_.size(); }
   void next_key(Key& key) { keys_.next(key); }
-  /// In the order of the keys.
+  /// To be called in the order of the keys.
   void next_value(Mapped& value) { values_->next(value); }
 
  private:
@@ -354,7 +355,7 @@ class Entries {
   std::optional<Row<Mapped>> values_;
 };
 
-/// The same of one that lies in another container.
+/// The recorded entries of a set or map that lies inside another container.
 template <typename T>
 class PackedEntries {
  public:
@@ -397,7 +398,8 @@ auto insert(T& value, typename T::const_iterator hint, typename T::key_type&& ke
   }
 }
 
-/// Leaves the keys of `value` the recorded ones, in their order.
+/// Makes the keys of `value` the recorded ones, in their order. Entries that stay keep their
+/// address.
 template <Ordered T>
 void set_keys(T& value, auto& recorded, const std::string& name) {
   const auto less = value.key_comp();
@@ -419,12 +421,13 @@ void set_keys(T& value, auto& recorded, const std::string& name) {
   value.erase(at, value.end());
 }
 
-/// Restores the order of a hash table, which depends on its history. It is filled again from the
-/// end, by which libstdc++ and others arrive at the recorded order if the number of buckets is the
-/// same.
+/// Restores the keys of a hash table in the recorded order of iteration, which depends on how the
+/// table was filled. The table is filled again from the last key to the first: in libstdc++ and
+/// others this yields the recorded order if the number of buckets is the same.
 template <Hashed T>
 void set_keys(T& value, auto& recorded, const std::string& name, std::uint64_t buckets) {
-  std::deque<typename T::key_type> keys(recorded.size());  // a vector has no references to bool
+  // A deque, since std::vector<bool> has no references to its elements.
+  std::deque<typename T::key_type> keys(recorded.size());
   for (auto& key : keys) recorded.next_key(key);
   if (value.size() == keys.size() && value.bucket_count() == buckets &&
       std::equal(value.begin(), value.end(), keys.begin(), [&](const auto& entry, const auto& key) {
@@ -520,7 +523,7 @@ struct StateTraits<T> {
 };
 
 // ---------------------------------------------------------------------------------------------
-// std::stack, std::queue and std::priority_queue: the container below.
+// std::stack, std::queue and std::priority_queue are saved as their underlying container.
 
 namespace detail {
 template <typename T>
@@ -529,7 +532,7 @@ concept Adaptor = !SavesItself<T> && requires {
   typename T::value_type;
 } && !requires { typename T::key_type; };
 
-/// A protected member may be named by a derived class.
+/// Reaches the protected container `c` of an adaptor: a derived class may name it.
 template <typename T>
 struct AdaptorAccess : T {
   static typename T::container_type& container(T& adaptor) { return adaptor.*(&AdaptorAccess::c); }

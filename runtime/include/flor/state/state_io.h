@@ -1,5 +1,6 @@
-// The pieces of state that an object hands over when it is saved and gets back when it is restored.
-// Programs need this only for types of their own, see flor::StateTraits.
+// The interfaces through which an object hands over pieces of its state when it is saved, and gets
+// them back when it is restored. Programs need them only for types of their own, see
+// flor::StateTraits.
 #pragma once
 
 #include <flor/store/checkpoint.h>
@@ -23,87 +24,94 @@ namespace flor {
 
 using store::ElementType;
 
-/// An asynchronous copy from a device that was enqueued and may still be under way.
+/// An asynchronous copy from a device that has been enqueued and may not be complete yet.
 class PendingCopy {
  public:
   virtual ~PendingCopy() = default;
-  /// Returns when the bytes have arrived; called from another thread than the one that began it.
+  /// Returns when the bytes have arrived. Called from a thread other than the one that began the
+  /// copy.
   virtual void wait() = 0;
 };
 
-/// The content of a tensor on a device, copied on the device: the training goes on while the copy is
-/// brought to the host. Destroyed by any thread; frees the device's memory.
+/// The content of a tensor, copied to another place on its device, so that the training can go on
+/// while this copy is brought to the host. May be destroyed by any thread, which frees the device's
+/// memory.
 class StagedCopy {
  public:
   virtual ~StagedCopy() = default;
-  /// Whether it holds the same bits as the copy that it was made after. Waits for the device. Any
-  /// thread but the one that trains, which would wait for its own work.
+  /// Whether it holds the same bits as the earlier copy that `TensorSource::stage` got. Waits for
+  /// the device. May be called from any thread but the training thread, which would wait for its
+  /// own work.
   virtual bool unchanged() = 0;
-  /// Writes the content to `into`, pinned host memory. Waits for it; the device's other work continues.
+  /// Writes the content to `into`, pinned host memory, and waits until it is there. Other work on
+  /// the device continues.
   virtual void copy(std::byte* into) = 0;
 };
 
-/// Keeps the memory of a tensor alive and tells whether the tensor was written.
+/// Keeps the memory of a tensor alive, and tells whether the tensor was written.
 class WriteWatch {
  public:
   virtual ~WriteWatch() = default;
-  /// Another value than before: the tensor was written, or that memory is no longer its content.
-  /// Any thread.
+  /// A number that changes when the tensor is written, or when its content moves to other memory.
+  /// May be called from any thread.
   virtual std::uint64_t version() const = 0;
 };
 
-/// The content of a tensor at this moment, row-major without gaps.
+/// The content of a tensor at this moment, in row-major order without gaps.
 struct TensorSource {
   ElementType type = ElementType::bytes;
   std::vector<std::int64_t> sizes;
   std::size_t bytes = 0;
-  /// The content, where it lies contiguous in host memory; read before the call returns.
+  /// The content, if it is contiguous in host memory. It is read before the receiving call returns.
   const std::byte* host = nullptr;
-  /// Otherwise: writes the content to `into`, `bytes` long. May return a copy that is still under
-  /// way, provided that later writes to the tensor cannot overtake it (they are on one stream).
+  /// Set if `host` is null. Writes the content, which has `bytes` bytes, to `into`. May return
+  /// while the copy is still under way, provided that later writes to the tensor come after it
+  /// (both are on one stream).
   std::function<std::shared_ptr<PendingCopy>(std::byte* into)> copy;
-  /// The content is on a device: `into` should be pinned host memory.
+  /// The content is on a device, so `into` should be pinned host memory.
   bool device = false;
-  /// With `device`: copies the content on the device. `last`: an earlier copy of the same tensor to
-  /// compare with, or null. Returns null where the device has no memory to spare.
+  /// With `device`: makes a copy on the device. `last` is an earlier copy of the same tensor to
+  /// compare with, or null. Returns null if the device has not enough memory.
   std::function<std::shared_ptr<StagedCopy>(const std::shared_ptr<StagedCopy>& last)> stage = nullptr;
-  /// With `host`: the content may be read after the call, if the user chose flor::overlapping. Only
-  /// for tensors that only code known to the user writes.
+  /// With `host`, set only if no code unknown to the user writes the tensor: lets the content be
+  /// read after the call returned, if the user chose flor::overlapping.
   std::shared_ptr<WriteWatch> watch = nullptr;
 };
 
-/// Where the content of a tensor is to go. Must fit the recorded type and sizes, else restoring
+/// Where to put the content of a tensor. Type and sizes must be the recorded ones, else the restore
 /// throws an error that names the tensor and both shapes.
 struct TensorTarget {
   ElementType type = ElementType::bytes;
   std::vector<std::int64_t> sizes;
   std::size_t bytes = 0;
-  /// Contiguous host memory that is written some time before the restore returns, or
+  /// Contiguous host memory, which is written at some time before the restore as a whole returns.
   std::byte* host = nullptr;
-  /// is called with the content, on the restoring thread, before the restore returns.
+  /// If `host` is null: called with the content, on the restoring thread, before the restore
+  /// returns.
   std::function<void(const std::byte* content)> assign;
-  /// Keeps the memory at `host` alive until then.
+  /// Keeps the memory at `host` alive until it is written.
   std::shared_ptr<void> keep_alive;
 };
 
-/// How a tensor came to be, as far as computing gradients depends on it.
+/// How a tensor was made, as far as computing gradients depends on it.
 enum class Standing : int {
   plain,
-  untracked_view,  ///< of another tensor, made while gradients were switched off
-  view,            ///< of one that required no gradient then
-  tracked_view,    ///< passes its gradient on to the other tensor
-  computed,        ///< passes its gradient on to the tensors it was computed from
+  untracked_view,  ///< a view of another tensor, made while gradients were off
+  view,            ///< a view of a tensor that required no gradient when it was made
+  tracked_view,    ///< a view that passes its gradient on to the other tensor
+  computed,        ///< passes its gradient on to the tensors that it was computed from
 };
 
 struct Lineage {
   Standing standing = Standing::plain;
-  const void* base = nullptr;  ///< of a view: the other tensor's object
-  bool base_trains = false;    ///< that one requires a gradient
-  bool base_is_leaf = true;    ///< and was not computed itself
+  const void* base = nullptr;  ///< of a view: the object of the other tensor, its base
+  bool base_trains = false;    ///< the base requires a gradient
+  bool base_is_leaf = true;    ///< the base was not computed from others
 
   bool is_view() const { return standing != Standing::plain && standing != Standing::computed; }
 
-  /// The tensor can stay as it is where one is restored whose base is not part of the state.
+  /// Whether this tensor can be kept when a restore needs a tensor that was `computed` or not, and
+  /// the base of a view is not part of the state.
   bool fits(bool computed) const {
     switch (standing) {
       case Standing::plain:
@@ -114,59 +122,62 @@ struct Lineage {
       case Standing::tracked_view:
         return computed && base_is_leaf;
       case Standing::computed:
-        return false;  // from which tensors, no restore can know
+        return false;  // a restore cannot know from which tensors it was computed
     }
     return false;
   }
 };
 
-/// Where in memory a piece of state lies. Pieces that share memory when a checkpoint is taken share
-/// it after a restore, and no others do.
+/// Where in memory a piece of state lies. Pieces share memory after a restore exactly if they did
+/// when the checkpoint was taken.
 struct Place {
-  std::string type;             ///< pieces of another type are at best in the same block
-  const void* block = nullptr;  ///< the memory that the piece is a part of
+  /// Pieces of different types never become one object; they can only lie in one block.
+  std::string type;
+  const void* block = nullptr;  ///< the memory block that contains the piece
   std::uint64_t block_bytes = 0;
-  std::uint64_t offset = 0;  ///< of the piece in the block
-  std::uint64_t bytes = 0;   ///< how far the piece reaches from there
+  std::uint64_t offset = 0;  ///< of the piece in the block, in bytes
+  std::uint64_t bytes = 0;   ///< how many bytes of the block the piece spans from there
   std::vector<std::int64_t> strides;
-  const void* object = nullptr;  ///< handles of one object have the same
-  /// The piece with the higher number keeps its memory where two must be separated: a parameter
-  /// (2), a tensor that is trained (1), others (0). A piece that a restore makes anew in any case
-  /// is below 0.
+  const void* object = nullptr;  ///< equal for all handles of one object
+  /// Which of two pieces keeps its memory when they must be separated: the one with the higher
+  /// number. 2 for a parameter, 1 for a tensor that is trained, 0 for others, below 0 for a piece
+  /// that a restore makes anew in any case.
   int firmness = 0;
   Lineage lineage = {};
   std::shared_ptr<void> handle;  ///< a handle of the object
 };
 
-/// Tells a restore how to handle the memory of a piece, if it is not just to fill it.
+/// Tells a restore what to do with the memory of a piece besides filling it.
 struct Placement {
-  bool in_place = true;  ///< else it gets another object
+  bool in_place = true;  ///< false: the piece gets another object
   std::string type;
-  /// The part of the block that it has.
+  /// Where in the block the piece begins, in bytes.
   std::uint64_t offset = 0;
   std::vector<std::int64_t> strides;
-  std::uint64_t block_bytes = 0;  ///< of a block that has to be made
-  /// A handle of some piece in the shared block, and of the piece's object; null until one is made.
-  /// Pieces that share have the same two pointers. `block` is null for a piece that shares nothing.
+  std::uint64_t block_bytes = 0;  ///< if the block has to be made
+  /// A handle of some piece in the shared block, and a handle of the piece's object; each is null
+  /// until one is made. Pieces that share a block or an object have the same pointers here. `block`
+  /// is null for a piece that shares nothing.
   std::shared_ptr<std::shared_ptr<void>> block, object;
   Standing standing = Standing::plain;
-  std::shared_ptr<const Placement> base = {};  ///< of the piece that it is a view of
+  /// Placement of the piece that this one is a view of.
+  std::shared_ptr<const Placement> base = {};
 };
 
-/// Receives the pieces of the state. Names are full: "model/fc1.weight".
+/// Receives the pieces of state of a save. Names are full, such as "model/fc1.weight".
 class StateSink {
  public:
   virtual ~StateSink() = default;
   virtual void bytes(std::string name, std::string_view content) = 0;
   virtual void tensor(std::string name, const TensorSource& source) = 0;
-  /// Where the piece of that name lies.
+  /// Tells where in memory the piece of that name lies.
   virtual void place(const std::string& /*name*/, const Place& /*place*/) {}
-  /// False where only the places are of interest.
+  /// False if only the calls of `place` are needed, not the contents.
   virtual bool wants_content() const { return true; }
 };
 
-/// Supplies the recorded pieces. Asking for a name that was not recorded throws an error that names
-/// it.
+/// Supplies the recorded pieces to a restore. Asking for a piece that was not recorded throws an
+/// error with its name.
 class StateSource {
  public:
   virtual ~StateSource() = default;
@@ -174,12 +185,14 @@ class StateSource {
   virtual const store::Item& item(const std::string& name) const = 0;
   virtual std::string bytes(const std::string& name) = 0;
   virtual void tensor(const std::string& name, TensorTarget target) = 0;
-  /// Null: the piece is filled in place, or made where it is missing.
+  /// Says whether a restore fills the memory of the piece or places it elsewhere. Null: the piece
+  /// is filled in place, or made if it is missing.
   virtual const Placement* placement(const std::string& /*name*/) const { return nullptr; }
 };
 
 namespace detail {
-/// The item as messages call it: its name, or a description of state that Flor keeps by itself.
+/// How messages call an item: by its name, or by a description if it is state that Flor adds
+/// itself.
 std::string item_title(std::string_view item);
 
 inline std::string join_names(std::string_view prefix, std::string_view name) {
@@ -218,28 +231,29 @@ constexpr ElementType element_type_of() {
   }
 }
 
-/// The bytes of a number that count: a long double has padding with arbitrary content.
+/// The bytes of a number that carry its value: a long double has padding with arbitrary content.
 template <Number T>
 constexpr std::size_t bytes_that_count() {
   return std::same_as<T, long double> && std::numeric_limits<T>::digits == 64 ? 10 : sizeof(T);
 }
 }  // namespace detail
 
-/// Writes the pieces of one object, named relative to it; the empty name is the object itself.
+/// Writes the pieces of one object. Names are relative to the object; the empty name is the object
+/// itself.
 class StateWriter {
  public:
-  /// Made by Flor.
+  /// Made by Flor and passed to `save`.
   StateWriter(StateSink& sink, std::string prefix) : sink_(&sink), prefix_(std::move(prefix)) {}
 
-  /// A piece of any length.
+  /// Writes a piece of any length.
   void bytes(std::string_view name, std::string_view content) const {
     sink_->bytes(detail::join_names(prefix_, name), content);
   }
-  /// A tensor, read as its source says.
+  /// Writes a tensor, whose content `source` describes.
   void tensor(std::string_view name, const TensorSource& source) const {
     sink_->tensor(detail::join_names(prefix_, name), source);
   }
-  /// A number, an enumerator or a boolean.
+  /// Writes a number, an enumerator or a boolean.
   template <detail::Number T>
   void number(std::string_view name, const T& value) const {
     std::byte content[sizeof(T)] = {};
@@ -250,17 +264,17 @@ class StateWriter {
                   .host = content,
                   .copy = {}});
   }
-  /// Where the piece of that name lies.
+  /// Tells where in memory the piece of that name lies.
   void place(std::string_view name, const Place& place) const {
     sink_->place(detail::join_names(prefix_, name), place);
   }
-  /// False: only the places are asked for.
+  /// False if only the calls of `place` are needed, not the contents.
   bool wants_content() const { return sink_->wants_content(); }
-  /// The name with the object's before it, for messages; without names that only Flor knows.
+  /// The full name of a piece for messages, without the internal names that Flor adds.
   std::string full_name(std::string_view name) const {
     return detail::item_title(detail::join_names(prefix_, name));
   }
-  /// A writer for a part of the object.
+  /// A writer for a part of the object, whose names begin with `name`.
   StateWriter within(std::string_view name) const {
     return {*sink_, detail::join_names(prefix_, name)};
   }
@@ -270,17 +284,16 @@ class StateWriter {
   std::string prefix_;
 };
 
-/// Reads pieces that StateWriter wrote, by the same names. Asking for one that was not recorded
-/// throws.
+/// Reads pieces that StateWriter wrote, by the same names. Throws if a piece was not recorded.
 class StateReader {
  public:
-  /// Made by Flor.
+  /// Made by Flor and passed to `load`.
   StateReader(StateSource& source, std::string prefix)
       : source_(&source), prefix_(std::move(prefix)) {}
 
-  /// True if it was recorded.
+  /// True if the piece was recorded.
   bool has(std::string_view name) const { return source_->has(detail::join_names(prefix_, name)); }
-  /// Its type and sizes.
+  /// The type and sizes of a piece.
   const store::Item& item(std::string_view name) const {
     return source_->item(detail::join_names(prefix_, name));
   }
@@ -288,15 +301,17 @@ class StateReader {
   std::string bytes(std::string_view name) const {
     return source_->bytes(detail::join_names(prefix_, name));
   }
+  /// Says whether a restore fills the memory of a piece or places it elsewhere, see StateSource.
   /// For Flor's own adapters.
   const Placement* placement(std::string_view name) const {
     return source_->placement(detail::join_names(prefix_, name));
   }
-  /// The target is filled before the restore as a whole returns, not before this call does.
+  /// Has the content put where `target` says. This happens before the restore as a whole returns,
+  /// not necessarily before this call does.
   void tensor(std::string_view name, TensorTarget target) const {
     source_->tensor(detail::join_names(prefix_, name), std::move(target));
   }
-  /// Content of numbers that must have been recorded with this type; read at once.
+  /// The content of a piece of numbers. Throws if it was recorded with another type.
   std::string numbers(std::string_view name, ElementType type) const {
     const std::string item = detail::join_names(prefix_, name);
     if (const ElementType recorded = source_->item(item).type; recorded != type) {
@@ -306,7 +321,7 @@ class StateReader {
     }
     return source_->bytes(item);
   }
-  /// A number that must have been recorded with this type.
+  /// Reads a number. Throws if it was recorded with another type.
   template <detail::Number T>
   void number(std::string_view name, T& value) const {
     const std::string content = numbers(name, detail::element_type_of<T>());
@@ -317,11 +332,11 @@ class StateReader {
     }
     std::copy(content.begin(), content.end(), reinterpret_cast<char*>(&value));
   }
-  /// The name with the object's before it, for messages; without names that only Flor knows.
+  /// The full name of a piece for messages, without the internal names that Flor adds.
   std::string full_name(std::string_view name) const {
     return detail::item_title(detail::join_names(prefix_, name));
   }
-  /// A reader for a part of the object.
+  /// A reader for a part of the object, whose names begin with `name`.
   StateReader within(std::string_view name) const {
     return {*source_, detail::join_names(prefix_, name)};
   }

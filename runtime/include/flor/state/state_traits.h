@@ -1,5 +1,6 @@
-// How a type is saved: flor::StateTraits, and its specializations for the types of the standard
-// library. A type that is not here and does not define how it is saved cannot be registered.
+// flor::StateTraits, which defines how a type is saved, and its specializations for the types of
+// the standard library. A type without StateTraits and without save and load members cannot be
+// registered.
 #pragma once
 
 #include <flor/state/state_io.h>
@@ -25,13 +26,13 @@
 
 namespace flor {
 
-/// Specialise this for a type of your own, or give that type one of
+/// How a type is saved and loaded. Specialize it for a type of your own, or give the type one of
 ///   void save(std::ostream&) const;              void load(std::istream&);
 ///   void save(const flor::StateWriter&) const;   void load(const flor::StateReader&);
-/// `kind` names unnamed objects in messages and in the store ("model", "value").
+/// `kind` names objects without a name in messages and in the store ("model", "value").
 ///
-/// Where a type is plain data its traits also have `pack`, `unpack` and `form`, so that a container
-/// of it is stored in one piece.
+/// The traits of plain data also have `pack`, `unpack` and `form`, so that a container of such a
+/// type is stored as one item.
 template <typename T>
 struct StateTraits;
 
@@ -44,7 +45,7 @@ concept Checkpointable =
 
 namespace detail {
 
-/// Reads the values that `pack` wrote.
+/// Reads the values that `pack` wrote, in the same order.
 class Unpacker {
  public:
   Unpacker(std::string_view content, std::string name)
@@ -85,7 +86,7 @@ inline void pack_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-/// One text. Adding strings up makes some compilers warn where they inline it.
+/// Joins texts. With operator+ some compilers warn where they inline it.
 template <typename... Part>
 std::string concat(const Part&... parts) {
   std::string text;
@@ -93,7 +94,7 @@ std::string concat(const Part&... parts) {
   return text;
 }
 
-/// Plain data: its content can be put into bytes and taken out again.
+/// Plain data: values can be packed into bytes, and restored from them.
 template <typename T>
 concept Packed = Checkpointable<T> && requires(const T& constant, T& value, std::string& out,
                                                Unpacker& in) {
@@ -102,7 +103,7 @@ concept Packed = Checkpointable<T> && requires(const T& constant, T& value, std:
   { StateTraits<T>::form() } -> std::convertible_to<std::string>;
 };
 
-/// Beginning with the type's form, so that bytes of another type are not taken for this one's.
+/// Saves the type's form before the value, so that bytes of another type are refused by a load.
 template <Packed T>
 void save_packed(const T& value, const StateWriter& writer) {
   std::string content = concat(StateTraits<T>::form(), "\n");
@@ -139,12 +140,12 @@ concept HasStateMembers =
       constant.save(writer);
       value.load(reader);
     };
-/// True for types that an adapter saves, together with the state of their own save and load.
+/// True for types that an adapter saves; their own save and load members are saved in addition.
 template <typename T>
 inline constexpr bool kForeign = false;
 
-/// True for types whose objects a restore fills but cannot make: a container of them must have the
-/// recorded elements already.
+/// True for types that a restore can fill but not construct: a container of them must have the
+/// recorded number of elements already.
 template <typename T>
 inline constexpr bool kMustExist = false;
 
@@ -152,15 +153,15 @@ template <typename T>
 concept StreamsState = !kForeign<T> && HasStreamMembers<T>;
 template <typename T>
 concept WritesState = !kForeign<T> && HasStateMembers<T>;
-/// Types that define themselves how they are saved, whatever else they look like.
+/// Types that define by their own members how they are saved, whatever else they look like.
 template <typename T>
 concept SavesItself = StreamsState<T> || WritesState<T>;
 
-/// A restore can make one where there is none.
+/// Types of which a restore can construct an object where there is none.
 template <typename T>
 concept Makeable = std::default_initializable<T> && !kMustExist<T>;
 
-/// The engines and distributions of <random>, which print and parse their exact state.
+/// The engines and distributions of <random>, which print and parse their exact state as text.
 template <typename T>
 concept RandomState = !SavesItself<T> && requires(const T& constant, T& value, std::ostream& out,
                                                   std::istream& in) {
@@ -181,8 +182,8 @@ inline constexpr bool is_string = false;
 template <typename Char, typename Traits, typename Allocator>
 inline constexpr bool is_string<std::basic_string<Char, Traits, Allocator>> = true;
 
-/// A stream keeps an exception to itself that is thrown while it is written or read, and would be
-/// taken for complete.
+/// Makes a stream pass on exceptions that are thrown while it is read or written. By default it
+/// swallows them, and incomplete content would be taken for complete.
 inline void let_throw(std::ios& stream) { stream.exceptions(std::ios::badbit); }
 
 template <typename T>
@@ -275,7 +276,7 @@ struct StateTraits<std::complex<T>> {
   }
 };
 
-/// Strings of any character.
+/// Strings of any character type.
 template <typename T>
   requires detail::is_string<T>
 struct StateTraits<T> {
@@ -300,8 +301,8 @@ struct StateTraits<T> {
 
 namespace detail {
 
-/// The base of StateTraits<T> for a T that is saved as the type it is made of: StateTraits<T> has
-/// `made_of(value)` and `make(value, content)`.
+/// The base of StateTraits<T> for a T that is saved as another type, `As`. StateTraits<T> defines
+/// the conversions `made_of(value)` and `make(value, content)`.
 template <typename T, typename As>
 struct SavedAs {
   static constexpr std::string_view kind = StateTraits<As>::kind;
@@ -416,7 +417,8 @@ struct StateTraits<T> {
   }
 
  private:
-  /// Some distributions print rounded weights: these cannot be restored exactly, and are refused.
+  /// The printed state. Throws for distributions that print rounded weights, which cannot be
+  /// restored exactly.
   static std::string text(const T& value, const std::string& name) {
     std::string printed = detail::text_of(value);
     if constexpr (requires { typename T::param_type; }) {
@@ -438,6 +440,6 @@ struct StateTraits<T> {
 
 }  // namespace flor
 
-// The traits of types that hold other objects; they use the traits above.
+// The traits of types that hold other objects, which use the traits above.
 #include <flor/state/state_compounds.h>
 #include <flor/state/state_containers.h>

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::int64_t kChannels = 3;
-/// Limits the damage of false headers: 2^28 pixels are 16384 by 16384.
+/// Limits the memory that a false header can cost: 2^28 pixels are 16384 by 16384.
 constexpr std::int64_t kPixelsMax = std::int64_t{1} << 28;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& why) {
@@ -50,7 +50,7 @@ Image make_image(const fs::path& file, std::int64_t height, std::int64_t width) 
 
 // JPEG --------------------------------------------------------------------------------------------
 
-/// libjpeg reports an error by a function that must not return: it jumps back instead.
+/// How libjpeg reports an error: by a function that must not return, and so jumps back here.
 struct JpegErrors {
   jpeg_error_mgr manager;
   std::jmp_buf back;
@@ -63,16 +63,16 @@ extern "C" {
   decoder->err->format_message(decoder, errors->message.data());
   std::longjmp(errors->back, 1);
 }
-/// Fails on two of the warnings (below 0): they mean missing data, which libjpeg would fill with
-/// grey.
+/// Turns two warnings (levels below 0) into errors. They mean that data is missing, which libjpeg
+/// would fill with grey.
 static void jpeg_message(j_common_ptr decoder, int level) {
   const int code = decoder->err->msg_code;
   if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER)) jpeg_failed(decoder);
 }
 }
 
-/// Between setjmp and the end there is nothing that a jump would leave undestroyed: memory belongs
-/// to the caller.
+/// Between setjmp and the end there must be no object with a destructor, since a jump would skip
+/// it. So all memory belongs to the caller.
 bool decode_jpeg(const Bytes& bytes, JpegErrors& errors, jpeg_decompress_struct& decoder,
                  bool (*allocate)(void*, unsigned height, unsigned width), void* image,
                  std::uint8_t* (*row)(void*, unsigned)) {
@@ -134,7 +134,7 @@ Image read_png(const fs::path& file, const Bytes& bytes) {
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) {
     fail(file, png.message);
   }
-  // RGBA keeps the colours of transparent pixels; without it they would be blended with black.
+  // With RGBA transparent pixels keep their colours; with RGB they would be blended with black.
   png.format = PNG_FORMAT_RGBA;
   Image image = make_image(file, png.height, png.width);
   Bytes rgba(PNG_IMAGE_SIZE(png));
@@ -147,7 +147,7 @@ Image read_png(const fs::path& file, const Bytes& bytes) {
 
 // PGM and PPM -------------------------------------------------------------------------------------
 
-/// The next number of the header, past spaces and comments.
+/// The next number in the header, after spaces and comments.
 std::int64_t netpbm_number(const fs::path& file, const Bytes& bytes, std::size_t& at) {
   while (at < bytes.size() && (std::isspace(bytes[at]) || bytes[at] == '#')) {
     if (bytes[at++] != '#') continue;
@@ -168,7 +168,7 @@ Image read_netpbm(const fs::path& file, const Bytes& bytes) {
   const std::int64_t width = netpbm_number(file, bytes, at);
   const std::int64_t height = netpbm_number(file, bytes, at);
   if (netpbm_number(file, bytes, at) != 255) fail(file, "it does not have 8 bits a channel");
-  ++at;  // the one space after the header
+  ++at;  // skips the one space after the header
   Image image = make_image(file, height, width);
   const std::size_t pixels = image.pixels.size() / 3;
   if (bytes.size() < at + pixels * channels) fail(file, "it is cut off");

@@ -13,8 +13,8 @@
 namespace flor {
 namespace {
 
-/// Waits until `work` is done, and throws if it failed or the deadline is over. On a GPU its own
-/// `wait` only queues: the copy to the host would then wait, for ever if a rank is dead.
+/// Waits until `work` is done. Throws if it failed or the deadline has passed. On a GPU `work.wait`
+/// only queues, so a later copy to the host would wait for ever if a rank is dead.
 void await(c10d::Work& work, std::chrono::milliseconds deadline) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   if (!work.wait(deadline)) throw Error("it was aborted");
@@ -34,7 +34,7 @@ ProcessGroup::ProcessGroup(int rank, int size, Gather gather, std::chrono::milli
 }
 
 std::vector<std::int64_t> ProcessGroup::all_gather(std::span<const std::int64_t> mine) {
-  // Backends do not take tensors without elements.
+  // Backends do not accept tensors without elements, so there is at least one.
   const auto count = std::max<std::int64_t>(std::ssize(mine), 1);
   at::Tensor own = at::zeros({count}, at::kLong);
   std::ranges::copy(mine, own.data_ptr<std::int64_t>());

@@ -35,7 +35,7 @@ struct DistributedShardedDataset::State {
   ShardOptions options;
   std::vector<std::string> classes = {};
 
-  std::vector<std::size_t> order = {};  ///< of what is held
+  std::vector<std::size_t> order = {};  ///< numbers of the held samples, as dealt
   std::unordered_map<std::size_t, Example> held = {};
   std::atomic<std::uint64_t> reads_beyond = 0;
 
@@ -45,7 +45,7 @@ struct DistributedShardedDataset::State {
     return to_device(std::move(example), options.device);
   }
 
-  /// The lane of the rank, and of the ranks after it as far as the share goes.
+  /// The samples of this rank's lane, and those of the next lanes as far as the share reaches.
   std::vector<std::size_t> dealt(std::uint64_t world, std::uint64_t rank) const {
     const SampleOrder pool = SampleOrder::pool(size, options.shuffle, options.seed);
     const double wanted = std::ceil(options.share * static_cast<double>(size));
