@@ -6,7 +6,7 @@
 
 namespace flor::git {
 
-/// What the name of a file says about secrets in it.
+/// The likelihood of secrets in a file, judged by its name.
 enum class SecretName {
   none,
   secret,      ///< taken for secret, whatever its content

@@ -1,7 +1,7 @@
-// What a program prints to one stream, in memory that the program shares with the process that
-// passes it on: the first bytes, the last bytes, and when and at which place in the loops they were
-// printed. If the program dies, that other process writes the memory to a file, from which later
-// commands read what the program has not written to its journal.
+// The text that a program prints to one stream, in memory that the program shares with the process
+// that passes it on: the first bytes, the last bytes, and when and at which place in the loops they
+// were printed. If the program dies, that other process writes the memory to a file, from which
+// later commands read what the program has not written to its journal.
 #pragma once
 
 #include "index/values/printed.h"

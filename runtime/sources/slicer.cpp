@@ -18,7 +18,7 @@ void Slicer::add_step(int body, int step, bool up) {
   if (!inserted && (found->second || !up)) return;
   found->second = up;
   const StepEffects& effects = q_.effects_.of(body, step);
-  // What libraries kept before the main loops began was not changed by any loop.
+  // The state that libraries kept before the main loops began was not changed by any loop.
   const bool early = q_.is_early(body, step);
   for (const auto& [variable, extent] : effects.reads) {
     if (variable != q_.model_.outside() || !early) add_variable(variable, extent, up);

@@ -63,7 +63,8 @@ class Questions {
   std::optional<Read> of_main(const Source& source, Range loop) const;
   /// Whether a `return` or `goto` in the loop may leave the function around it.
   bool leaves_function(const Source& source, Range loop) const;
-  /// What a question reads that the sources do not account for; nothing if there is no such read.
+  /// The first read of a question that the sources do not account for; nothing if there is no such
+  /// read.
   std::optional<std::string> unproven() const;
 
  private:

@@ -1,5 +1,5 @@
-// What a tensor library provides to the core of Flor, as a table of functions. <flor/torch.h>
-// registers the table of libtorch.
+// The functions that a tensor library provides to the core of Flor, as a table of functions.
+// <flor/torch.h> registers the table of libtorch.
 #pragma once
 
 #include <flor/state.h>

@@ -13,7 +13,8 @@
 namespace flor {
 namespace detail {
 
-/// What the program itself gives as the value of an argument: nothing, an empty text, or a value.
+/// The form in which the program itself gives the value of an argument: nothing, an empty text, or
+/// a value.
 enum class Fallback { none, empty, value };
 
 /// The text that replaces the program's own value: from the command line, or on replay from the

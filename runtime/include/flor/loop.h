@@ -107,8 +107,8 @@ class LoopScope {
 
 std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings);
 
-/// What range-for needs of an iterator, and no more: the iterator of libtorch's DataLoader has no
-/// post-increment, so that loader is not a std::ranges::input_range.
+/// The operations that range-for needs of an iterator, and no more: the iterator of libtorch's
+/// DataLoader has no post-increment, so that loader is not a std::ranges::input_range.
 template <typename I>
 concept Cursor = requires(I& cursor) {
   ++cursor;

@@ -1,4 +1,4 @@
-// What is known about the standard library and libtorch: types that hold plain values, and
+// Knowledge about the standard library and libtorch: types that hold plain values, and
 // functions and methods that change neither their object nor their arguments. Everything else may
 // change both.
 #pragma once
@@ -31,18 +31,18 @@ bool is_stateless_namespace(std::string_view word);
 bool is_library_namespace(std::string_view word);
 bool is_torch_namespace(std::string_view word);
 
-/// What a function or method leaves alone. `pure`: it changes neither its object nor its arguments.
-/// `fresh`: its result refers to neither of them. `number`: its result is a number.
+/// The objects that a function or method leaves alone. `pure`: it changes neither its object nor
+/// its arguments. `fresh`: its result refers to neither of them. `number`: its result is a number.
 struct Purity {
   bool pure = false, fresh = false, number = false;
 };
-/// What a method of tensors or of standard containers leaves alone.
+/// The objects that a method of tensors or of standard containers leaves alone.
 Purity method_purity(std::string_view name);
 /// Whether a tensor method changes the tensor from its arguments and keeps none of them. libtorch
 /// marks such methods by an underscore at the end of the name.
 bool works_in_place(std::string_view name);
-/// What a free function of the standard library or of libtorch, or a function that prints, leaves
-/// alone.
+/// The objects that a free function of the standard library or of libtorch, or a function that
+/// prints, leaves alone.
 Purity function_purity(std::string_view name);
 /// Whether a function keeps state of its own, as std::rand does.
 bool has_hidden_state(std::string_view name);

@@ -32,7 +32,7 @@ std::vector<bool> only_looking(const std::vector<Token>& tokens, const Structure
 /// Whether the function of that name belongs to the standard library and only prints.
 bool is_print(std::string_view function);
 
-/// What the tokens show: `logs "name"` or `prints`; empty if they do neither.
+/// The effect that the tokens show: `logs "name"` or `prints`; empty if they do neither.
 std::string what_is_shown(const std::vector<Token>& tokens, Range range);
 
 }  // namespace flor::sources

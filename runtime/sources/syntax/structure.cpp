@@ -32,7 +32,7 @@ bool is_class_key(const Token& token) {
   return token.is("class") || token.is("struct") || token.is("union");
 }
 
-/// What the tokens before a '{' say, at the level of namespaces and classes.
+/// The meaning of the tokens before a '{', at the level of namespaces and classes.
 struct Head {
   bool is_namespace = false, is_class = false, is_enum = false;
   bool assigned = false, special = false, derived = false;

@@ -26,7 +26,7 @@ struct CarriedVariables {
   std::string lost;     ///< variables that depend on the steps of nested loops
 };
 
-/// What the interpreter's module tells the core about a script.
+/// The facts that the interpreter's module tells the core about a script.
 struct HostedProgram {
   std::filesystem::path file;         ///< the script; absolute path
   std::filesystem::path interpreter;  ///< the interpreter's executable; absolute path

@@ -1,4 +1,5 @@
-// What a recorded program prints: kept for the run, and passed on unchanged by a separate process.
+// The text that a recorded program prints: kept for the run, and passed on unchanged by a separate
+// process.
 #pragma once
 
 #include "printed/passing.h"

@@ -9,7 +9,7 @@
 
 namespace flor::detail {
 
-/// What happened to the nested loops of the present iteration. Loops are called by their names
+/// The course of the nested loops of the present iteration. Loops are called by their names
 /// within the iteration: "train~2" for the second execution of "train". To be used by the session's
 /// thread; throws only std::bad_alloc.
 class EpochPath {

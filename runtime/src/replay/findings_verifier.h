@@ -15,7 +15,7 @@
 
 namespace flor::detail {
 
-/// What is known about a replay when its program has ended.
+/// The facts about a replay when its program has ended.
 struct EndedReplay {
   store::Store& store;
   const store::Run& run;

@@ -77,7 +77,7 @@ Probes::Probes(const Flags& flags, const store::Run& run, std::set<std::string> 
   } catch (const std::exception& error) {
     problem_ = error.what();
   }
-  // What the sources prove only holds if the loops that they name are executed.
+  // The proof of the sources only holds if the loops that they name are executed.
   proof_ = !analysis_ ? sources::Proof{false, problem_}
            : finding_ ? analysis_->proof()
                       : sources::Proof{false, "the loops to execute were named"};

@@ -20,7 +20,7 @@
 
 namespace flor::detail {
 
-/// What determines the work. Everything here must outlive the task.
+/// The facts that determine the work. Everything here must outlive the task.
 struct TaskFacts {
   store::Store& store;
   const Flags& flags;

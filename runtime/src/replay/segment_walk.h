@@ -38,7 +38,7 @@ class WalkHost {
   virtual void answer_from_store(Frame& main, std::int64_t iteration) = 0;
 };
 
-/// What a walk needs of the record. All that it refers to must outlive the walk.
+/// The parts of the record that a walk needs. All that it refers to must outlive the walk.
 struct WalkedRecord {
   const std::vector<store::MainLoop>& loops;
   /// The iterations before which the state is stored, by main loop. The total number of iterations

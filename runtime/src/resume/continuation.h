@@ -1,5 +1,5 @@
-// What a recording continues: its own interrupted run, or a new run (a fork) that begins with the
-// state another run had at the end of an epoch.
+// The recording that another one continues: its own interrupted run, or a new run (a fork) that
+// begins with the state another run had at the end of an epoch.
 #pragma once
 
 #include "protocol/flags.h"

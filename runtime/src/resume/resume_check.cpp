@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kShare = 0.01, kLeastSeconds = 10;
 
-/// What one rank has stored in one main loop.
+/// The checkpoints that one rank has stored in one main loop.
 struct StoredCourse {
   std::set<std::int64_t> boundaries;
   std::map<std::int64_t, double> seconds;  ///< by iteration

@@ -33,7 +33,7 @@ constexpr std::array kStrategies{std::pair{SaveStrategy::sync_any, std::string_v
                                  std::pair{SaveStrategy::async, std::string_view("async")},
                                  std::pair{SaveStrategy::single, std::string_view("single")}};
 
-/// What a rank reports to the others if its failure has no error number.
+/// The code that a rank reports to the others if its failure has no error number.
 constexpr std::int64_t kOtherFailure = -1;
 
 [[noreturn]] void fail(const char* what, const fs::path& path, int error) {

@@ -13,9 +13,9 @@ namespace flor::detail {
 /// How many cores this process may use, by its CPU affinity and the CPU quota of its control group.
 double usable_cores();
 
-/// What one second of CPU time of a background thread costs a training that keeps `busy_cores`
-/// busy, in seconds. It is 1 without a spare core. With one it is less, but not 0, because of
-/// shared resources such as memory bandwidth.
+/// The cost of one second of CPU time of a background thread costs a training that keeps
+/// `busy_cores` busy, in seconds. It is 1 without a spare core. With one it is less, but not 0,
+/// because of shared resources such as memory bandwidth.
 double background_share(double busy_cores, double cores);
 
 /// Checkpoints whose cost is counted together: those of one iteration, or a single one.

@@ -32,7 +32,7 @@ class Schedule {
   /// Whether recording has cost as much as it may.
   bool is_spent() const;
 
-  /// What a decision depends on at the present moment.
+  /// The facts that a decision depends on at the present moment.
   struct Now {
     std::int64_t main_loop = 0, iteration = 0;
     std::optional<std::uint64_t> count;    ///< number of the loop's iterations, if known

@@ -1,5 +1,5 @@
-// What this program knows about its build, from the CMake function flor_instrument, and whether its
-// sources have changed since.
+// Facts that this program knows about its build, from the CMake function flor_instrument, and
+// whether its sources have changed since.
 #pragma once
 
 #include "protocol/build_recipe.h"

@@ -18,8 +18,8 @@
 
 namespace flor::detail {
 
-/// What begins: the body of a nested loop, the code after it (tail), or an iteration of the main
-/// loop.
+/// The section that begins: the body of a nested loop, the code after it (tail), or an iteration of
+/// the main loop.
 enum class Edge : char { body = 'b', tail = 't', iteration = 'i' };
 
 /// Holds snapshots until their late copies are complete, and then passes them on. A snapshot with

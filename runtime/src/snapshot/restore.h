@@ -19,7 +19,7 @@ namespace flor::detail {
 /// `finish` is called, all at once and in parallel.
 class CheckpointSource : public StateSource {
  public:
-  /// What the state is used for, so that errors give the fitting advice.
+  /// The use of the state, so that errors give the fitting advice.
   enum class Purpose : std::uint8_t { restore, load };
   explicit CheckpointSource(const store::CheckpointReader& reader,
                             Purpose purpose = Purpose::restore)

@@ -24,7 +24,7 @@ enum class Shuffle {
   keyed,
 };
 
-/// What happens to the last samples, when every replica has the same number and fewer samples than
+/// The treatment of the last samples, when every replica has the same number and fewer samples than
 /// replicas are left.
 enum class Tail {
   /// They are shared out, and a replica that gets none repeats a sample from the head of the order,

@@ -77,9 +77,9 @@ struct ProbedItem {
   store::ElementType type;
 };
 
-/// What the program offers to a plug-in: the place, and functions. A function returns false on
-/// failure, and `error` then returns the reason; none throws. Later versions of the interface add
-/// members at the end and change nothing else.
+/// Services that the program offers to a plug-in: the place, and functions. A function returns
+/// false on failure, and `error` then returns the reason; none throws. Later versions of the
+/// interface add members at the end and change nothing else.
 struct ProbeHost {
   std::uint32_t interface = FLOR_PROBE_INTERFACE;
   ProbePlace place;
