@@ -1,16 +1,20 @@
 #include "loop_iterator.h"
 
 #include "errors.h"
+#include "iterations.h"
 #include "state.h"
 
 #include <flor/loop.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace flor::python {
@@ -97,9 +101,10 @@ class Elements {
 
 class Loop;
 
-/// Loops that have begun and not ended, outer ones first. Only the session's thread has any.
+/// Loops that this thread has begun and not ended, outer ones first. Beside the session's thread
+/// one that is in a flor.iteration has any.
 std::vector<Loop*>& open_loops() {
-  static auto* const loops = new std::vector<Loop*>;
+  static thread_local auto* const loops = new std::vector<Loop*>;
   return *loops;
 }
 
@@ -114,7 +119,9 @@ class Loop {
     if (scope_) end_inner();
     begun_ ? advance() : begin();
     if (ended_) return nullptr;
-    return elements_.current().release().ptr();
+    py::object element = elements_.current();
+    if (scope_) note(element.ptr());
+    return element.release().ptr();
   }
 
   /// `failed`: an exception leaves it.
@@ -177,6 +184,15 @@ class Loop {
     }
     settle();
   }
+  void note(PyObject* element) {
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (!std::same_as<std::remove_cvref_t<decltype(value)>, std::monostate>) {
+            scope_->note(value);
+          }
+        },
+        values_.of(element));
+  }
   void arrive() {
     unlocked([&] { scope_->arrive(elements_.over()); });
   }
@@ -192,6 +208,7 @@ class Loop {
 
   std::unique_ptr<LoopScope> scope_;
   Elements elements_;
+  IterationValues values_;
   detail::LoopPlace place_;
   bool begun_ = false, ended_ = false;
 };

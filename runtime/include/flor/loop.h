@@ -2,6 +2,7 @@
 // actions at the edges of the loop are in the runtime.
 #pragma once
 
+#include <flor/iteration.h>
 #include <flor/state.h>
 
 #include <algorithm>
@@ -90,6 +91,10 @@ class LoopScope {
   /// After an iteration. Backward steps are only asked for where `begin` was told of random access.
   Move leave();
   void exhaust();
+  /// The value of the iteration that was entered. An integer that is its index is kept by that.
+  void note(std::int64_t value);
+  void note(double value);
+  void note(std::string_view value);
 
   struct Frame;
 
@@ -148,6 +153,8 @@ class Counter {
       : first_(first), step_(step), count_(count(first, last, step)) {}
   iterator begin() const { return {first_, step_, 0}; }
   iterator end() const { return {first_, step_, count_}; }
+  /// Each integer is the index of its iteration.
+  bool is_plain() const { return first_ == 0 && step_ == 1; }
 
  private:
   static std::ptrdiff_t count(Int first, Int last, std::int64_t step) {
@@ -177,6 +184,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   using Range = std::remove_reference_t<R>;
   using Iterator = decltype(std::begin(std::declval<Range&>()));
   using Sentinel = decltype(std::end(std::declval<Range&>()));
+  using Reference = decltype(*std::declval<Iterator&>());
+  static constexpr bool kHasValues = IterationValue<std::remove_cvref_t<Reference>>;
   static constexpr bool kRandomAccess =
       requires(Iterator& it, Sentinel& last, std::ptrdiff_t steps) {
         it += steps;
@@ -189,7 +198,7 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   class iterator {
    public:
     explicit iterator(Loop* loop) : loop_(loop) {}
-    decltype(auto) operator*() const { return **loop_->position_; }
+    Reference operator*() const { return loop_->element(); }
     iterator& operator++() {
       loop_->advance();
       return *this;
@@ -219,6 +228,19 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   sentinel end() { return {}; }
 
  private:
+  /// The range is asked for each element once, as without Flor: a view may compute it.
+  Reference element() {
+    if constexpr (kHasValues) {
+      if (value_is_due_) [[unlikely]] {
+        value_is_due_ = false;
+        Reference element = **position_;
+        as_iteration_value(element, [this](auto value) { scope_->note(value); });
+        return static_cast<Reference&&>(element);
+      }
+    }
+    return **position_;
+  }
+
   void open() {
     position_.emplace(std::begin(range_));
     last_.emplace(std::end(range_));
@@ -285,13 +307,23 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
 
   void settle() {
     if (over_) scope_->exhaust();
-    if (over_ || !scope_->enter()) finish();
+    if (over_ || !scope_->enter()) return finish();
+    if constexpr (kHasValues) value_is_due_ = has_values();
+  }
+
+  bool has_values() const {
+    if constexpr (requires { range_.is_plain(); }) {
+      return !range_.is_plain();
+    } else {
+      return true;
+    }
   }
 
   /// The end of the loop is now, not when this object goes: it may have a name and live on.
   void finish() {
     over_ = true;
     ended_ = true;
+    value_is_due_ = false;
     last_.reset();
     position_.reset();
     scope_.reset();
@@ -302,7 +334,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   std::optional<Iterator> position_;
   std::optional<Sentinel> last_;
   bool over_ = false;
-  bool ended_ = false;  // and it was more than a plain loop
+  bool ended_ = false;         // and it was more than a plain loop
+  bool value_is_due_ = false;  // of the iteration that was entered
 };
 
 /// A pointer to a range, as torch::data::make_data_loader returns.
@@ -348,6 +381,10 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
 /// and on replay replaced by loading that checkpoint unless it is probed. Loops deeper than that
 /// only give their indices to what is logged in them. Elements stay what they are (references
 /// included). Loops of other threads than the one that called flor::init are plain loops.
+///
+/// Elements that are texts, paths or numbers are kept as the values of their iterations, as far as
+/// they are not the iteration's number: `flor::loop("document", files)` makes `document_value` a
+/// column of what is logged in it. A text is kept up to 1 KiB, secrets masked.
 ///
 /// `range`: anything range-for accepts, temporaries and DataLoaders included; an integer counts
 /// from 0; braces are copied. Options: flor::with(locals...) that the loop changes, flor::probed. A

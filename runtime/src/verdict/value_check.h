@@ -38,6 +38,9 @@ class ValueCheck {
   /// True: the run did not log this value. Else it is compared. `part`: the part that it belongs
   /// to. `plugged`: a plug-in logged it, which the recorded program had not.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
+  /// True for the value of an iteration where the epoch has none: a Flor that did not keep any may
+  /// have recorded it.
+  bool was_left_out(const store::Value& value);
   /// A value that is not kept, since another process keeps it.
   void pass(const store::Value& value);
   /// An epoch of this main loop is complete; `executed`: its nested loops that were not skipped.
@@ -67,6 +70,7 @@ class ValueCheck {
   std::map<std::int64_t, Recorded> recorded_;  // by epoch
   std::int64_t at_once_ = 1;                   // epochs
   std::map<std::string, std::string> known_;   // digests of contents
+  std::set<std::int64_t> with_iterations_;     // epochs whose record has values of iterations
 };
 
 }  // namespace flor::detail

@@ -3,6 +3,8 @@
 // question about values sees unless it names that.
 #pragma once
 
+#include "index/values/own_series.h"
+
 #include <flor/store/catalog.h>
 
 #include <cstdint>
@@ -11,10 +13,6 @@
 #include <vector>
 
 namespace flor::store {
-
-/// The name of the series. `flor::log` refuses names that begin as it does.
-inline constexpr std::string_view kPrintedSeries = "flor:output";
-inline constexpr std::string_view kReservedPrefix = "flor:";
 
 struct Printed {
   /// `both`: standard output and standard error, where they go to the same place. `gap`: nothing is
