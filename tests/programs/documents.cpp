@@ -37,7 +37,7 @@ void parse() {
   const auto state = flor::checkpoints(total);
   int number = 0;
   for (const auto& file : flor::loop("document", documents())) {
-    for (const int page : flor::loop("page", 2, flor::with(total))) {
+    for (const int page : flor::loop("page", 2)) {
       flor::log("feature", total += feature(file, page));
       if (number == dies_at && page == 1) std::raise(SIGKILL);
       for (const std::string_view word : flor::loop("word", {"one", "two"})) {

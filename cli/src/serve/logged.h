@@ -14,8 +14,8 @@ namespace flor::cli {
 /// {"names": [{"name", "type", "count"}]}, in the order in which they were first logged.
 Json logged_names(const store::Store& store, std::string_view run);
 
-/// {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "ordinal", "origin",
-/// "value"}]}. At most `limit` items, evenly chosen, the first and the last included. The value of
+/// {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "where", "ordinal",
+/// "origin", "value"}]}. `where` says the place in words if epoch and step do not. At most `limit` items, evenly chosen, the first and the last included. The value of
 /// a picture is {"object", "height", "width", "channels"}, of a tensor {"object", "type", "sizes"},
 /// or {"lost": why}.
 Json logged_values(const store::Store& store, std::string_view run, std::string_view name,

@@ -3,12 +3,14 @@
 #include "index/values/own_series.h"
 #include "index/values/value_stream.h"
 #include "output/values.h"
+#include "view/join.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 namespace flor::cli {
 namespace {
@@ -16,18 +18,9 @@ namespace {
 using store::Place;
 using store::Value;
 
-std::string identity(std::int64_t run, std::string_view path, std::int64_t epoch, std::int64_t step,
-                     std::string_view inner) {
+std::string iteration_key(std::int64_t run, std::string_view path, std::int64_t epoch,
+                          std::int64_t step, std::string_view inner) {
   return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}", run, path, epoch, step, inner);
-}
-
-/// The first `count` of the comma-separated indices.
-std::string_view first_indices(std::string_view inner, std::size_t count) {
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < count && end != inner.npos; ++i) {
-    end = inner.find(',', i == 0 ? 0 : end + 1);
-  }
-  return inner.substr(0, end);
 }
 
 std::int64_t index_in(std::string_view inner, std::size_t at) {
@@ -71,8 +64,8 @@ void LoopColumns::read(const store::Store& store, const store::Run& run) {
   store::each_value(store, query, [&](Value&& value) {
     if (value.name != store::kIterationSeries) return;  // doubtful ones
     with_values_[{run.id, value.place.path}] |= value.type == store::ValueType::integer;
-    values_[identity(run.id, value.place.path, value.place.epoch, value.place.step,
-                     value.place.inner)] = {value.type, std::move(value.value)};
+    values_[iteration_key(run.id, value.place.path, value.place.epoch, value.place.step,
+                          value.place.inner)] = {value.type, std::move(value.value)};
   });
 }
 
@@ -95,32 +88,34 @@ std::string LoopColumns::unused_title(const Loop& loop, std::string_view ending,
 }
 
 void LoopColumns::settle(Form form, const std::vector<std::string>& taken) {
-  std::vector<std::pair<std::size_t, Loop>> order;  // outer loops first
-  std::map<Loop, bool> has_values;
+  struct Met {
+    std::size_t least = SIZE_MAX, greatest = 0;  // how deep it lies
+    bool has_values = false;
+  };
+  std::map<Loop, Met> all;
   for (const auto& [path, levels] : paths_) {
     for (const Level& level : levels) {
-      const auto known = std::ranges::find(order, level.loop, &decltype(order)::value_type::second);
-      if (known == order.end()) {
-        order.emplace_back(level.depth, level.loop);
-      } else {
-        known->first = std::min(known->first, level.depth);
-      }
+      Met& met = all[level.loop];
+      met.least = std::min(met.least, level.depth);
+      met.greatest = std::max(met.greatest, level.depth);
       for (const auto& [of, numbers] : with_values_) {
-        if (of.second == level.path) has_values[level.loop] = true;
+        met.has_values = met.has_values || of.second == level.path;
       }
     }
   }
-  std::ranges::stable_sort(order, {}, &decltype(order)::value_type::first);
-  for (const auto& [depth, loop] : order) {
-    const bool is_known = loop.second == 0 && ((depth == 0 && loop.first == "epoch") ||
-                                               (depth == 1 && loop.first == "step"));
-    const bool is_brief = form == Form::brief && depth < 2 && !has_values[loop];
+  std::vector<std::pair<Loop, Met>> outer_first(all.begin(), all.end());
+  std::ranges::stable_sort(outer_first, {}, [](const auto& one) { return one.second.least; });
+  for (const auto& [loop, met] : outer_first) {
+    const std::string_view known = met.greatest == 0                     ? "epoch"
+                                   : met.least == 1 && met.greatest == 1 ? "step"
+                                                                         : "";
+    const bool is_brief = form == Form::brief && met.greatest < 2 && !met.has_values;
     Titled& titled = loops_[loop];
-    if (!is_known && !is_brief) {
+    if (!is_brief && (loop.second > 0 || loop.first != known)) {
       titled.number = titles_.size();
       titles_.push_back(unused_title(loop, "", taken));
     }
-    if (has_values[loop]) {
+    if (met.has_values) {
       titled.value = titles_.size();
       titles_.push_back(unused_title(loop, "_value", taken));
     }
@@ -152,7 +147,7 @@ const LoopColumns::IterationValue* LoopColumns::value_at(std::int64_t run, const
   const std::string_view inner =
       level.depth > 1 ? first_indices(place.inner, level.depth - 1) : std::string_view();
   const auto found = values_.find(
-      identity(run, level.path, place.epoch, level.depth > 0 ? place.step : -1, inner));
+      iteration_key(run, level.path, place.epoch, level.depth > 0 ? place.step : -1, inner));
   return found == values_.end() ? nullptr : &found->second;
 }
 
@@ -167,15 +162,35 @@ std::vector<LoopColumns::Cell> LoopColumns::of(std::int64_t run, const Place& pl
     const Cell plain{std::to_string(number), std::to_string(number), number};
     if (titled.number) cells[*titled.number] = plain;
     if (!titled.value) continue;
-    if (const IterationValue* value = value_at(run, level, place)) {
-      cells[*titled.value] = {readable(value->type, value->value), exact(value->type, value->value),
-                              to_json(value->type, value->value)};
-    } else if (const auto numbers = with_values_.find({run, level.path});
-               numbers != with_values_.end() && numbers->second) {
-      cells[*titled.value] = plain;
-    }
+    if (auto cell = value_cell(run, level, place, number)) cells[*titled.value] = std::move(*cell);
   }
   return cells;
+}
+
+std::optional<LoopColumns::Cell> LoopColumns::value_cell(std::int64_t run, const Level& level,
+                                                         const Place& place,
+                                                         std::int64_t number) const {
+  if (const IterationValue* value = value_at(run, level, place)) {
+    return Cell{readable(value->type, value->value), exact(value->type, value->value),
+                to_json(value->type, value->value)};
+  }
+  const auto numbers = with_values_.find({run, level.path});
+  if (numbers == with_values_.end() || !numbers->second) return std::nullopt;
+  return Cell{std::to_string(number), std::to_string(number), number};
+}
+
+std::string LoopColumns::text_of(std::int64_t run, const Place& place) const {
+  std::string text;
+  bool says_more = false;
+  for (const Level& level : levels_of(place.path)) {
+    const std::int64_t number = number_at(run, level, place);
+    if (number < 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", level.loop.first, number);
+    const auto value = value_cell(run, level, place, number);
+    if (value) text += fmt::format(" ({})", value->shown);
+    says_more = says_more || value || level.depth > 1;
+  }
+  return says_more ? text : std::string();
 }
 
 Json LoopColumns::json_of(std::int64_t run, const Place& place) const {

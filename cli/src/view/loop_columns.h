@@ -50,6 +50,8 @@ class LoopColumns {
   std::vector<Cell> of(std::int64_t run, const store::Place& place) const;
   /// {"document": 3, "document_value": "a.pdf"}: what is not empty.
   Json json_of(std::int64_t run, const store::Place& place) const;
+  /// "document 3 (a.pdf), page 0"; empty where epoch and step say as much.
+  std::string text_of(std::int64_t run, const store::Place& place) const;
 
  private:
   using Loop = std::pair<std::string, int>;  ///< its name, and how often the path had it before
@@ -70,6 +72,9 @@ class LoopColumns {
   std::string unused_title(const Loop& loop, std::string_view ending,
                            const std::vector<std::string>& taken) const;
   std::int64_t number_at(std::int64_t run, const Level& level, const store::Place& place) const;
+  /// Of a number that is its own value, too.
+  std::optional<Cell> value_cell(std::int64_t run, const Level& level, const store::Place& place,
+                                 std::int64_t number) const;
   const IterationValue* value_at(std::int64_t run, const Level& level,
                                  const store::Place& place) const;
 

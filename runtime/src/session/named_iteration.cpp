@@ -12,16 +12,17 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <vector>
+#include <utility>
 
 namespace flor {
 namespace {
 
 /// One that ends in another thread than it began in, or out of order, is only marked there.
-thread_local std::vector<std::shared_ptr<Iteration::Place>> named_here;
+/// Without a destructor, since destructors of the program may log when the thread has ended.
+thread_local Iteration::Place* innermost = nullptr;
 
 /// A path with a name, if an empty one, for a main loop and a nested loop.
-std::string below(std::string_view path, std::string_view name) {
+std::string path_below(std::string_view path, std::string_view name) {
   const bool is_in_nested = path.find('/') != path.npos;
   return fmt::format("{}{}{}", path, is_in_nested ? "/" : "//", name);
 }
@@ -50,11 +51,13 @@ std::shared_ptr<Iteration::Place> detail::begin_iteration(Runtime& session, std:
     outer = journal.text_of(path);
     if (!place->inner.empty()) place->inner += ",";
   }
-  place->path_text = below(outer, component);
+  place->path_text = path_below(outer, component);
   place->path = journal.intern(place->path_text);
   place->inner += fmt::format("{}", index);
   place->name = std::move(component);
-  named_here.push_back(place);
+  place->outer = innermost;
+  place->self = place;
+  innermost = place.get();
   return place;
 }
 
@@ -73,7 +76,7 @@ Iteration::Iteration(std::string_view name, std::int64_t index) {
 Iteration::~Iteration() {
   if (!place_) return;
   place_->is_over = true;
-  if (!named_here.empty() && named_here.back() == place_) named_here.pop_back();
+  detail::named_iteration();
 }
 
 void Iteration::note(std::int64_t value) { detail::note_iteration(value); }
@@ -120,8 +123,11 @@ std::string as_utf8(std::string_view text) {
 }  // namespace
 
 Iteration::Place* named_iteration() noexcept {
-  while (!named_here.empty() && named_here.back()->is_over) named_here.pop_back();
-  return named_here.empty() ? nullptr : named_here.back().get();
+  while (innermost && innermost->is_over) {
+    const std::shared_ptr<Iteration::Place> over = std::move(innermost->self);
+    innermost = over->outer;
+  }
+  return innermost;
 }
 
 void note_iteration(std::int64_t value) noexcept {

@@ -27,6 +27,8 @@ struct Iteration::Place {
   std::string inner;  ///< as in store::Place
   std::string name;   ///< as the program gave it, made safe
   std::atomic<bool> is_over{false};
+  Place* outer = nullptr;       ///< the one around it in its thread
+  std::shared_ptr<Place> self;  ///< until the thread has noticed that it is over
   std::map<std::string, int, std::less<>> children;  ///< loops that began in it
 };
 
