@@ -136,7 +136,8 @@ std::int64_t LoopColumns::number_at(std::int64_t run, const Level& level,
   std::int64_t first = 0;
   if (const auto loops = main_loops_.find(run); loops != main_loops_.end()) {
     for (const store::MainLoop& loop : loops->second) {
-      if (loop.first_epoch <= place.epoch && loop.name == level.path) first = loop.first_epoch;
+      const bool is_before = loop.first_epoch >= 0 && loop.first_epoch <= place.epoch;
+      if (is_before && loop.name == level.path) first = loop.first_epoch;
     }
   }
   return place.epoch - first;
