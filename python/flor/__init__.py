@@ -13,13 +13,13 @@
 from ._checkpoints import Checkpoint, Checkpoints, best_checkpoint, checkpoints, latest_checkpoint, save_checkpoint
 from ._engine import Busy, Damaged, Error, NotFound, UsageError, __version__
 from ._log import log, log_histogram, log_image, log_table, log_tensor
-from ._loops import Attached, Cell, Loop, attached, loop
+from ._loops import Attached, Cell, Loop, attached, iteration, loop
 from ._query import load, query
 from ._session import Session, arg, catching_up, fence, init, mode, output, recording, replaying
 
 __all__ = [
     "Attached", "Busy", "Cell", "Checkpoint", "Checkpoints", "Damaged", "Error", "Loop", "NotFound", "Session",
     "UsageError", "arg", "attached", "best_checkpoint", "catching_up", "checkpoints", "fence", "init",
-    "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor", "loop", "mode",
+    "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor", "loop", "mode",
     "output", "query", "recording", "replaying", "save_checkpoint", "__version__",
 ]

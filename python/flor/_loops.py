@@ -111,6 +111,10 @@ def loop(name, iterable=_NONE, *, probed=False, attached=()):
     that checkpoint unless it is `probed`, or the sources have changed so that it has to be executed. Deeper loops only
     give their indices to what is logged in them.
 
+    Elements that are texts, paths or numbers are kept as the values of their iterations, as far as they are not the
+    iteration's number: `flor.loop("document", files)` makes `document_value` a column of what is logged in it. A text is
+    kept up to 1 KiB, secrets masked.
+
     `iterable`: anything that can be iterated; a number counts from 0. `attached`: locals that the loop changes, see
     `flor.attached`. Without a session this is the range itself. Loops of other threads than the one that called
     flor.init are plain loops."""
@@ -125,3 +129,28 @@ def loop(name, iterable=_NONE, *, probed=False, attached=()):
     frame = sys._getframe(1)
     slots = _slots(attached, frame) if attached is not None and attached != () else ()
     return Loop(name, iterable, bool(probed), slots, frame.f_code.co_filename, frame.f_lineno)
+
+
+class iteration:
+    """Gives what this thread logs in it a place where there is no loop, as in the handler of a web server, or below the
+    loops that it stands in:
+
+        with flor.iteration("document", 3, "a.pdf"):
+            flor.log("label", label)
+
+    `name` is a column of what is logged, `index` the number in it, from 0; `value`, a number, a text or a path, is in the
+    column `document_value`. Iterations of one name and index are one place, in this block or a later one: give them one
+    value. A flor.loop inside it gives its indices and values to what is logged in it, no more: it is not checkpointed,
+    and a replay executes it. Any thread; but the block must not be left to other tasks by an `await`. Without a session
+    it does nothing. Raises UsageError for a negative index."""
+
+    def __init__(self, name: str, index: int, value: Any = None) -> None:
+        self._arguments = (name, index, value)
+        self._open: List[Any] = []
+
+    def __enter__(self) -> "iteration":
+        self._open.append(_engine.Iteration(*self._arguments))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._open.pop().end()

@@ -48,6 +48,7 @@ def _words(names: Any, options: Dict[str, Any]) -> List[str]:
 
 def query(*names: str, **options: Any) -> Any:
     """The values of that name as a frame of pandas, a row a place: `flor.query("loss", "accuracy", run="digits")`.
+    Each loop has a column of its name, the number of the iteration, and `document_value` if its iterations have values.
     Options are those of the command `flor query` without their dashes: `where="lr>0.1"`, `all=True`. Values that a replay
     found carry their verdict in the column of that name. Numbers that are not finite are kept."""
     import pandas
@@ -56,7 +57,10 @@ def query(*names: str, **options: Any) -> Any:
         row = json.loads(line)
         values = {name: float(value) if str(value).lower() in ("nan", "inf", "-inf", "infinity", "-infinity") else value
                   for name, value in row.pop("values").items()}
+        loops = row.pop("loops")
+        row.pop("inner")  # the numbers of deeper loops, which have columns of their own
         place = {name: value for name, value in row.items() if not isinstance(value, dict)}
+        place.update(loops)
         end = {name: place.pop(name) for name in ("origin", "verdict") if name in place}
         rows.append({**place, **values, **end})
     return pandas.DataFrame.from_records(rows)

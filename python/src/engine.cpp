@@ -3,6 +3,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "host.h"
+#include "iterations.h"
 #include "logging.h"
 #include "loop_iterator.h"
 #include "state.h"
@@ -177,5 +178,6 @@ PYBIND11_MODULE(_engine, module) {
   py::bind_state(module);
   py::bind_host(module);
   py::bind_logging(module);
+  py::bind_iterations(module);
   py::bind_loop_iterator(module);
 }

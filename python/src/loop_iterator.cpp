@@ -1,16 +1,20 @@
 #include "loop_iterator.h"
 
 #include "errors.h"
+#include "iterations.h"
 #include "state.h"
 
 #include <flor/loop.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace flor::python {
@@ -98,9 +102,10 @@ class Elements {
 
 class Loop;
 
-/// The loops that have begun and not ended, outer ones first. Only the session's thread has loops.
+/// The loops that this thread has begun and not ended, outer ones first. Only the session's thread,
+/// and threads inside a flor.iteration, have loops.
 std::vector<Loop*>& open_loops() {
-  static auto* const loops = new std::vector<Loop*>;
+  static thread_local auto* const loops = new std::vector<Loop*>;
   return *loops;
 }
 
@@ -115,7 +120,9 @@ class Loop {
     if (scope_) end_inner();
     begun_ ? advance() : begin();
     if (ended_) return nullptr;
-    return elements_.current().release().ptr();
+    py::object element = elements_.current();
+    if (scope_) note(element.ptr());
+    return element.release().ptr();
   }
 
   /// Ends the loop. `failed`: by an exception.
@@ -178,6 +185,15 @@ class Loop {
     }
     settle();
   }
+  void note(PyObject* element) {
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (!std::same_as<std::remove_cvref_t<decltype(value)>, std::monostate>) {
+            scope_->note(value);
+          }
+        },
+        values_.of(element));
+  }
   void arrive() {
     unlocked([&] { scope_->arrive(elements_.over()); });
   }
@@ -194,6 +210,7 @@ class Loop {
 
   std::unique_ptr<LoopScope> scope_;
   Elements elements_;
+  IterationValues values_;
   detail::LoopPlace place_;
   bool begun_ = false, ended_ = false;
 };

@@ -1,7 +1,10 @@
 #include "protocol/value_text.h"
 
+#include "index/values/own_series.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -43,16 +46,27 @@ bool same_value(const store::Value& a, const store::Value& b) {
   return a.value == b.value;
 }
 
+std::string_view value_title(const store::Value& value) {
+  if (value.name == store::kIterationSeries) return "the value of the iteration";
+  return value.name;
+}
+
+/// Loops that are missing around a flor::iteration have empty names.
 std::string print_place(const store::Place& place) {
   if (place.path.empty()) return "outside the loops";
-  const std::string_view path = place.path;
-  std::string text = fmt::format("{} {}", path.substr(0, path.find('/')), place.epoch);
-  if (place.step >= 0) {
-    std::string_view nested = path.substr(path.find('/') + 1);
-    nested = nested.substr(0, nested.find('/'));
-    text += fmt::format(", {} {}", nested, place.step);
-  }
-  if (!place.inner.empty()) text += fmt::format(", {} {}", last_component(path), place.inner);
+  std::string_view path = place.path;
+  const auto next = [&path] {
+    const std::string_view name = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), name.size() + 1));
+    return name;
+  };
+  std::string text;
+  const auto add = [&text](std::string_view name, auto index) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, index);
+  };
+  if (const auto main = next(); !main.empty()) add(main, place.epoch);
+  if (const auto nested = next(); place.step >= 0 && !nested.empty()) add(nested, place.step);
+  if (!place.inner.empty()) add(last_component(place.path), place.inner);
   return text;
 }
 

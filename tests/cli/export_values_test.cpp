@@ -88,9 +88,9 @@ TEST_F(ExportValuesTest, WritesEveryValueAsARowOfCsv) {
   const std::string text = exported({"linear", "--format", "csv"}).out;
   EXPECT_THAT(
       text, ::testing::StartsWith(
-                "run,experiment,metric,loop,epoch,step,inner,ordinal,type,value,origin,verdict\n" +
-                key + ",linear,loss,epoch/train,0,0,,0,real,1,recorded,recorded\n" + key +
-                ",linear,loss,epoch/train,0,1,,0,real,1.1,recorded,recorded\n"));
+                "run,experiment,metric,loop,epoch,step,train,ordinal,type,value,origin,verdict\n" +
+                key + ",linear,loss,epoch/train,0,0,0,0,real,1,recorded,recorded\n" + key +
+                ",linear,loss,epoch/train,0,1,1,0,real,1.1,recorded,recorded\n"));
   for (const char* row : {
            ",linear,\"a \"\"b\"\", c\",epoch,0,,,0,text,\"line 1\nline 2\",recorded,recorded\n",
            ",linear,flag,epoch,0,,,0,boolean,true,recorded,recorded\n",
@@ -148,7 +148,7 @@ TEST_F(ExportValuesTest, WritesOneObjectALineOrOneInAll) {
             Json::parse(fmt::format(
                 R"({{"run":"{}","experiment":"linear","metric":"nan","loop":"epoch","epoch":0,)"
                 R"("step":null,"inner":null,"ordinal":0,"type":"real","value":"NaN",)"
-                R"("origin":"recorded","verdict":"recorded"}})",
+                R"("origin":"recorded","verdict":"recorded","loops":{{}}}})",
                 run.key)));
   const Json json = exported({"linear", "--format", "json", "-m", "confusion"}).json();
   EXPECT_EQ(json["runs"][0]["arguments"]["lr"], 0.001);

@@ -266,7 +266,7 @@ TEST_F(GroupsTest, JsonAndCsvHaveEveryDigit) {
   EXPECT_EQ(json["groups"][0]["runs"], Json::array({second.key, first.key}));
   EXPECT_EQ(json["rows"][0].dump(),
             R"({"group":{"lr":0.1},"runs":2,"metric":"score","loop":"epoch","epoch":0,"step":null,)"
-            R"("inner":null,"ordinal":0,"n":2,"not_finite":0,"mean":0.15000000000000002,)"
+            R"("inner":null,"ordinal":0,"loops":{},"n":2,"not_finite":0,"mean":0.15000000000000002,)"
             R"("deviation":0.07071067811865475,"min":0.1,"max":0.2})");
   EXPECT_TRUE(json["rows"][1]["mean"].is_null());
   EXPECT_EQ(json["rows"][1]["not_finite"], 1);
@@ -274,9 +274,9 @@ TEST_F(GroupsTest, JsonAndCsvHaveEveryDigit) {
   EXPECT_THAT(
       query({"score", "--over", "seed", "--csv"}).lines(),
       ElementsAre(
-          "lr,metric,loop,epoch,step,inner,ordinal,runs,n,not_finite,mean,deviation,min,max",
-          "0.1,score,epoch,0,,,0,2,2,0,0.15000000000000002,0.07071067811865475,0.1,0.2",
-          "0.2,score,epoch,0,,,0,1,0,1,,,,"));
+          "lr,metric,loop,epoch,step,ordinal,runs,n,not_finite,mean,deviation,min,max",
+          "0.1,score,epoch,0,,0,2,2,0,0.15000000000000002,0.07071067811865475,0.1,0.2",
+          "0.2,score,epoch,0,,0,1,0,1,,,,"));
 }
 
 TEST_F(GroupsTest, RefusesWhatMakesNoGroups) {

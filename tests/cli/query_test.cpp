@@ -87,13 +87,14 @@ TEST_F(QueryTest, PromisesItsJsonFieldByField) {
   std::vector<std::string> keys;
   for (const auto& item : row.items()) keys.push_back(item.key());
   EXPECT_THAT(keys, ElementsAre("run", "experiment", "loop", "epoch", "step", "inner", "ordinal",
-                                "values", "origins", "origin", "verdicts", "verdict"));
+                                "values", "origins", "origin", "verdicts", "verdict", "loops"));
   EXPECT_EQ(row["run"], run.key);
   EXPECT_EQ(row["experiment"], "linear");
   EXPECT_EQ(row["loop"], "epoch/train");
   EXPECT_EQ(row["epoch"], 1);
   EXPECT_EQ(row["step"], 1);
   EXPECT_TRUE(row["inner"].is_null());
+  EXPECT_EQ(row["loops"], (Json{{"train", 1}}));
   EXPECT_EQ(row["ordinal"], 0);
   EXPECT_EQ(row["values"]["loss"], 0.5 + 0.1);
   EXPECT_EQ(row["values"]["confusion"]["rows"], Json::parse("[[1,2],[3.5,4]]"));
@@ -118,8 +119,8 @@ TEST_F(QueryTest, GivesEveryDigitInCsv) {
   text.value = std::string("a \"b\", c");
   catalog().add_values(run.id, std::vector{third, text});
   EXPECT_THAT(lines({"third", "text", "--csv"}),
-              ElementsAre("run,experiment,loop,epoch,step,inner,ordinal,third,text,origin,verdict",
-                          run.key + ",linear,epoch,0,,,0,0.3333333333333333,\"a \"\"b\"\", c\","
+              ElementsAre("run,experiment,loop,epoch,step,ordinal,third,text,origin,verdict",
+                          run.key + ",linear,epoch,0,,0,0.3333333333333333,\"a \"\"b\"\", c\","
                                     "recorded,recorded"));
   EXPECT_EQ(rows({"third"})[0]["values"]["third"], 1.0 / 3);
   EXPECT_THAT(lines({"third"})[1], StartsWith("    0  0.333333  recorded  recorded"));
@@ -243,7 +244,7 @@ TEST_F(QueryTest, ShowsTheIndicesOfDeeperLoops) {
   }
   catalog().add_values(run.id, values);
   EXPECT_THAT(lines({"norm", "loss"}),
-              ElementsAre("loop               epoch  step  inner  norm  loss  origin    verdict",
+              ElementsAre("loop               epoch  step  layer  norm  loss  origin    verdict",
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
                           ::testing::_, ::testing::_, ::testing::_));
@@ -251,7 +252,25 @@ TEST_F(QueryTest, ShowsTheIndicesOfDeeperLoops) {
   ASSERT_EQ(found.size(), 5u);
   EXPECT_EQ(found[1]["loop"], "epoch/train/layer");
   EXPECT_EQ(found[1]["inner"], Json{1});
+  EXPECT_EQ(found[1]["loops"], (Json{{"train", 2}, {"layer", 1}}));
   EXPECT_EQ(found[1]["values"], (Json{{"norm", 1.5}, {"loss", 1 + 0.1 * 2}}));
+}
+
+TEST_F(QueryTest, LoopsThatAreCalledAsOtherColumnsAreToldApart) {
+  const store::Run run = record({});
+  std::vector<store::Value> values{value("loss", 2.5, 0, 1), value("flor:value", 0.5, 0),
+                                   value("flor:value", 0.25, 0, 1)};
+  values[0].place.path = "epoch/run/loss/loss~2";
+  values[0].place.inner = "4,7";
+  values[2].place.path = "epoch/run";
+  catalog().add_values(run.id, values);
+  Json found = rows({"loss", "--epochs", "0"});
+  found.erase(found.begin(), found.begin() + 4);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["loops"],
+            (Json{{"epoch_value", 0.5}, {"loop:run", 1}, {"run_value", 0.25}, {"loop:loss", 4},
+                  {"loss:2", 7}}));
+  EXPECT_EQ(found[0]["loop"], "epoch/run/loss/loss~2");
 }
 
 TEST_F(QueryTest, ColoursHindsightAndStillSaysSo) {

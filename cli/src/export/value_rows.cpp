@@ -1,10 +1,12 @@
 #include "export/value_rows.h"
 
+#include "curves/series.h"
 #include "index/values/value_stream.h"
 #include "output/csv.h"
 #include "output/json.h"
 #include "output/values.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 #include "view/run_json.h"
 
 #include <fmt/format.h>
@@ -21,13 +23,13 @@ std::string index_text(std::int64_t index) { return index < 0 ? "" : fmt::format
 
 class CsvRows {
  public:
-  CsvRows(Output& out, const ColumnsBesideValues& beside) : csv_(out), beside_(beside) {
+  CsvRows(Output& out, const ColumnsBesideValues& beside, const LoopColumns& loops)
+      : csv_(out), beside_(beside), loops_(loops) {
     for (const char* title : {"run", "experiment"}) csv_.field(title);
     for (const std::string& title : beside.titles()) csv_.field(title);
-    for (const char* title : {"metric", "loop", "epoch", "step", "inner", "ordinal", "type",
-                              "value", "origin", "verdict"}) {
-      csv_.field(title);
-    }
+    for (const char* title : {"metric", "loop", "epoch", "step"}) csv_.field(title);
+    for (const std::string& title : loops.titles()) csv_.field(title);
+    for (const char* title : {"ordinal", "type", "value", "origin", "verdict"}) csv_.field(title);
     csv_.end_row();
   }
   void add(const store::Run& run, const Value& value) {
@@ -35,10 +37,10 @@ class CsvRows {
     csv_.field(run.start.experiment);
     for (const ColumnsBesideValues::Cell& cell : beside_.of(run.id)) csv_.field(cell.exact);
     csv_.field(value.name);
-    csv_.field(value.place.path);
+    csv_.field(loop_text(value.place.path));
     csv_.field(index_text(value.place.epoch));
     csv_.field(index_text(value.place.step));
-    csv_.field(value.place.inner);
+    for (const LoopColumns::Cell& cell : loops_.of(run.id, value.place)) csv_.field(cell.exact);
     csv_.field(fmt::format("{}", value.ordinal));
     csv_.field(store::to_string(value.type));
     csv_.field(exact(value.type, value.value));
@@ -50,13 +52,15 @@ class CsvRows {
  private:
   CsvWriter csv_;
   const ColumnsBesideValues& beside_;
+  const LoopColumns& loops_;
 };
 
-Json value_json(const store::Run& run, const Value& value, const ColumnsBesideValues& beside) {
+Json value_json(const store::Run& run, const Value& value, const ColumnsBesideValues& beside,
+                const LoopColumns& loops) {
   Json result{{"run", run.key},
               {"experiment", run.start.experiment},
               {"metric", value.name},
-              {"loop", json_text(value.place.path)},
+              {"loop", json_text(loop_text(value.place.path))},
               {"epoch", index_json(value.place.epoch)},
               {"step", index_json(value.place.step)},
               {"inner", inner_json(value.place.inner)},
@@ -64,9 +68,31 @@ Json value_json(const store::Run& run, const Value& value, const ColumnsBesideVa
               {"type", std::string(store::to_string(value.type))},
               {"value", to_json(value.type, value.value)},
               {"origin", std::string(origin_of(value))},
-              {"verdict", std::string(verdict_of(value))}};
+              {"verdict", std::string(verdict_of(value))},
+              {"loops", loops.json_of(run.id, value.place)}};
   if (!beside.titles().empty()) result["columns"] = beside.json_of(run.id);
   return result;
+}
+
+/// Returns the loops around the values, which a header names before any value is read.
+LoopColumns loops_around(const store::Store& store, std::span<const store::Run> runs,
+                         const ExportQuestion& question) {
+  LoopColumns loops;
+  for (const store::Run& run : runs) {
+    loops.read(store, run);
+    std::vector<std::string> metrics = question.metrics;
+    if (metrics.empty()) metrics = metric_names(store.catalog(), std::span(&run, 1));
+    for (const std::string& path : store::value_paths(store, run.id, metrics)) loops.add(path);
+    // Evaluators find values at checkpoints.
+    for (const auto& loop : store.catalog().main_loops(run.id)) loops.add(loop.name);
+    for (const auto& saved : store.catalog().saved(run.id)) loops.add(saved.place.path);
+  }
+  std::vector<std::string> taken{"run",     "experiment", "metric", "loop",   "epoch",  "step",
+                                 "ordinal", "type",       "value",  "origin", "verdict"};
+  const std::vector<std::string>& beside = question.beside.titles();
+  taken.insert(taken.end(), beside.begin(), beside.end());
+  loops.settle(LoopColumns::Form::whole, taken);
+  return loops;
 }
 
 /// The beginning of the JSON document: the runs, which precede the values.
@@ -95,7 +121,8 @@ std::int64_t write_value_rows(const store::Store& store, std::span<const store::
                               const ExportQuestion& question, RowFormat format, Output& out) {
   std::optional<CsvRows> csv;
   std::optional<JsonList> json;
-  if (format == RowFormat::csv) csv.emplace(out, question.beside);
+  const LoopColumns loops = loops_around(store, runs, question);
+  if (format == RowFormat::csv) csv.emplace(out, question.beside, loops);
   if (format == RowFormat::json) json.emplace(out, head_of(store.catalog(), runs), "values");
   std::int64_t count = 0;
   for (const store::Run& run : runs) {
@@ -104,9 +131,9 @@ std::int64_t write_value_rows(const store::Store& store, std::span<const store::
       if (csv) {
         csv->add(run, value);
       } else if (json) {
-        json->add(value_json(run, value, question.beside));
+        json->add(value_json(run, value, question.beside, loops));
       } else {
-        out.write(compact(value_json(run, value, question.beside)) + "\n");
+        out.write(compact(value_json(run, value, question.beside, loops)) + "\n");
       }
     });
   }

@@ -4,6 +4,7 @@
 #include "choose/telling_arguments.h"
 #include "curves/curve.h"
 #include "output/terminal_text.h"
+#include "view/loop_columns.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -125,7 +126,7 @@ class FigureMaker {
     std::vector<std::string> parts;
     if (runs_.size() > 1 || !runs_[run].label.empty()) parts.push_back(run_labels_[run]);
     if (with_metric) parts.push_back(series.metric);
-    if (several_paths(series.metric)) parts.push_back(fmt::format("in {}", series.path));
+    if (several_paths(series.metric)) parts.push_back(fmt::format("in {}", loop_text(series.path)));
     const std::string key = fmt::format("{}", fmt::join(parts, " "));
     if (const auto only = only_origin(series); !only.empty()) parts.push_back(only);
     Curve result;

@@ -4,6 +4,7 @@
 #include "export/png_image.h"
 #include "output/values.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 
 #include <flor/store/error.h>
 
@@ -36,13 +37,15 @@ Json object_json(const store::Store& store, ValueType type, const std::string& r
   }
 }
 
-Json item_json(const store::Store& store, const Value& value) {
+Json item_json(const store::Store& store, const LoopColumns& loops, std::int64_t run,
+               const Value& value) {
   const bool object = value.type == ValueType::image || value.type == ValueType::tensor;
   const auto* reference = std::get_if<std::string>(&value.value);
   return {{"epoch", value.place.epoch < 0 ? Json() : Json(value.place.epoch)},
           {"step", value.place.step < 0 ? Json() : Json(value.place.step)},
-          {"loop", json_text(value.place.path)},
+          {"loop", json_text(loop_text(value.place.path))},
           {"inner", json_text(value.place.inner)},
+          {"where", json_text(loops.text_of(run, value.place))},
           {"ordinal", value.ordinal},
           {"origin", std::string(origin_of(value))},
           {"verdict", std::string(verdict_of(value))},
@@ -77,9 +80,11 @@ Json logged_values(const store::Store& store, std::string_view run_name, std::st
   std::erase_if(values, [&](const Value& value) { return value.type != type; });
   const std::size_t count = std::min(std::max<std::size_t>(limit, 2), values.size());
   Json items = Json::array();
+  LoopColumns loops;
+  loops.read(store, run);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = count == 1 ? 0 : i * (values.size() - 1) / (count - 1);
-    items.push_back(item_json(store, values[at]));
+    items.push_back(item_json(store, loops, run.id, values[at]));
   }
   return {{"name", std::string(name)},
           {"type", std::string(store::to_string(type))},

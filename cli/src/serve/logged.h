@@ -15,10 +15,11 @@ namespace flor::cli {
 /// Returns {"names": [{"name", "type", "count"}]} in the order in which they were first logged.
 Json logged_names(const store::Store& store, std::string_view run);
 
-/// Returns {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "ordinal",
-/// "origin", "value"}]}: at most `limit` items, evenly chosen, including the first and the last.
-/// The value of a picture is {"object", "height", "width", "channels"}, of a tensor {"object",
-/// "type", "sizes"}; of one whose content is lost, {"lost": why}.
+/// Returns {"name", "type", "total", "items": [{"epoch", "step", "loop", "inner", "where",
+/// "ordinal", "origin", "value"}]}: at most `limit` items, evenly chosen, including the first and
+/// the last. `where` says the place in words if epoch and step do not. The value of a picture is
+/// {"object", "height", "width", "channels"}, of a tensor {"object", "type", "sizes"}; of one whose
+/// content is lost, {"lost": why}.
 Json logged_values(const store::Store& store, std::string_view run, std::string_view name,
                    std::size_t limit);
 

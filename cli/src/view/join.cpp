@@ -8,6 +8,16 @@
 #include <unordered_map>
 
 namespace flor::cli {
+
+std::string_view first_indices(std::string_view inner, std::size_t count) {
+  if (count == 0) return {};
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < count && end != std::string_view::npos; ++i) {
+    end = inner.find(',', i == 0 ? 0 : end + 1);
+  }
+  return inner.substr(0, end);
+}
+
 namespace {
 
 using store::Place;
@@ -23,16 +33,6 @@ std::size_t depth_of(std::string_view path) {
 bool lies_in(std::string_view inner, std::string_view outer) {
   if (outer.empty()) return !inner.empty();
   return inner.size() > outer.size() && inner.starts_with(outer) && inner[outer.size()] == '/';
-}
-
-/// The first `count` of the comma-separated indices in `inner`.
-std::string_view first_indices(std::string_view inner, std::size_t count) {
-  if (count == 0) return {};
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < count && end != std::string_view::npos; ++i) {
-    end = inner.find(',', i == 0 ? 0 : end + 1);
-  }
-  return inner.substr(0, end);
 }
 
 /// Compares lists of indices such as "4,0" and "10" number by number.

@@ -4,12 +4,17 @@
 
 #include <flor/store/catalog.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::cli {
+
+/// The first `count` of the indices of deeper loops, "4,0" of "4,0,7".
+std::string_view first_indices(std::string_view inner, std::size_t count);
 
 /// The values of one run, joined on the loop indices that they have in common.
 ///

@@ -1,6 +1,7 @@
 #include "view/joined_rows.h"
 
 #include "output/values.h"
+#include "view/loop_columns.h"
 
 #include <nlohmann/json.hpp>
 
@@ -74,7 +75,7 @@ Json row_json(const store::Run& run, std::span<const std::string> names, const J
   }
   return {{"run", run.key},
           {"experiment", run.start.experiment},
-          {"loop", json_text(row.place->path)},
+          {"loop", json_text(loop_text(row.place->path))},
           {"epoch", index_json(row.place->epoch)},
           {"step", index_json(row.place->step)},
           {"inner", inner_json(row.place->inner)},

@@ -3,6 +3,7 @@
 
 #include "output/values.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 #include "view/run_json.h"
 #include "view/show_recording.h"
 #include "view/show_retention.h"
@@ -126,7 +127,7 @@ Json loop_json(const store::MainLoop& loop) {
 Json value_json(const store::Value& value) {
   return {{"name", value.name},
           {"type", std::string(store::to_string(value.type))},
-          {"loop", json_text(value.place.path)},
+          {"loop", json_text(loop_text(value.place.path))},
           {"step", value.place.step < 0 ? Json(nullptr) : Json(value.place.step)},
           {"inner", json_text(value.place.inner)},
           {"ordinal", value.ordinal},

@@ -4,6 +4,7 @@
 
 #include <flor/arg.h>
 #include <flor/checkpoint_strategy.h>
+#include <flor/iteration.h>
 #include <flor/load.h>
 #include <flor/log.h>
 #include <flor/loop.h>

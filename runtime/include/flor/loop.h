@@ -2,6 +2,7 @@
 // happens before and after iterations and loops is compiled into the runtime.
 #pragma once
 
+#include <flor/iteration.h>
 #include <flor/state.h>
 
 #include <algorithm>
@@ -98,6 +99,10 @@ class LoopScope {
   /// To be called after an iteration. Asks for a backward step only if `begin` got `random_access`.
   Move leave();
   void exhaust();
+  /// The value of the iteration that was entered. An integer that is its index is kept by that.
+  void note(std::int64_t value);
+  void note(double value);
+  void note(std::string_view value);
 
   struct Frame;
 
@@ -157,6 +162,8 @@ class Counter {
       : first_(first), step_(step), count_(count(first, last, step)) {}
   iterator begin() const { return {first_, step_, 0}; }
   iterator end() const { return {first_, step_, count_}; }
+  /// Each integer is the index of its iteration.
+  bool is_plain() const { return first_ == 0 && step_ == 1; }
 
  private:
   static std::ptrdiff_t count(Int first, Int last, std::int64_t step) {
@@ -186,6 +193,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   using Range = std::remove_reference_t<R>;
   using Iterator = decltype(std::begin(std::declval<Range&>()));
   using Sentinel = decltype(std::end(std::declval<Range&>()));
+  using Reference = decltype(*std::declval<Iterator&>());
+  static constexpr bool kHasValues = IterationValue<std::remove_cvref_t<Reference>>;
   static constexpr bool kRandomAccess =
       requires(Iterator& it, Sentinel& last, std::ptrdiff_t steps) {
         it += steps;
@@ -198,7 +207,7 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   class iterator {
    public:
     explicit iterator(Loop* loop) : loop_(loop) {}
-    decltype(auto) operator*() const { return **loop_->position_; }
+    Reference operator*() const { return loop_->element(); }
     iterator& operator++() {
       loop_->advance();
       return *this;
@@ -228,6 +237,19 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   sentinel end() { return {}; }
 
  private:
+  /// The range is asked for each element once, as without Flor: a view may compute it.
+  Reference element() {
+    if constexpr (kHasValues) {
+      if (value_is_due_) [[unlikely]] {
+        value_is_due_ = false;
+        Reference element = **position_;
+        as_iteration_value(element, [this](auto value) { scope_->note(value); });
+        return static_cast<Reference&&>(element);
+      }
+    }
+    return **position_;
+  }
+
   void open() {
     position_.emplace(std::begin(range_));
     last_.emplace(std::end(range_));
@@ -294,7 +316,16 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
 
   void settle() {
     if (over_) scope_->exhaust();
-    if (over_ || !scope_->enter()) finish();
+    if (over_ || !scope_->enter()) return finish();
+    if constexpr (kHasValues) value_is_due_ = has_values();
+  }
+
+  bool has_values() const {
+    if constexpr (requires { range_.is_plain(); }) {
+      return !range_.is_plain();
+    } else {
+      return true;
+    }
   }
 
   /// Ends the loop at once, not when this object is destroyed: a Loop that has a name may live
@@ -302,6 +333,7 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   void finish() {
     over_ = true;
     ended_ = true;
+    value_is_due_ = false;
     last_.reset();
     position_.reset();
     scope_.reset();
@@ -313,6 +345,7 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   std::optional<Sentinel> last_;
   bool over_ = false;
   bool ended_ = false;  // set by finish(): over, and the scope is closed
+  bool value_is_due_ = false;  // true until the value of the entered iteration is noted
 };
 
 /// A pointer to a range, such as torch::data::make_data_loader returns.
@@ -359,6 +392,10 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
 /// unless the loop is probed. Deeper loops only add their index to what is logged inside them. The
 /// loop variable has the type it would have without flor::loop (references included). In threads
 /// other than the one that called flor::init, loops are plain loops.
+///
+/// Elements that are texts, paths or numbers are kept as the values of their iterations, unless they
+/// equal the number of the iteration: `flor::loop("document", files)` makes `document_value` a
+/// column of the values logged inside it. A text is kept up to 1 KiB, with secrets masked.
 ///
 /// `range` is anything that range-for accepts, including temporaries and DataLoaders; an integer
 /// counts from 0; a braced list is copied. Options are flor::with(locals...) for locals that the

@@ -214,8 +214,8 @@ double ResumeCheck::seconds() const {
 void ResumeCheck::keep(const store::Value& value) {
   if (!values_.is_new(epoch_, value, false)) {
     ++seen_[value.name];
-  } else if (exact_) {
-    comparison_.difference(epoch_, fmt::format("{} at {}: {} was not recorded", value.name,
+  } else if (exact_ && !values_.was_left_out(value)) {
+    comparison_.difference(epoch_, fmt::format("{} at {}: {} was not recorded", value_title(value),
                                                print_place(value.place), print_value(value)));
   }
 }

@@ -1,6 +1,7 @@
 #include "session/journal.h"
 
-#include "index/values/printed.h"
+#include "index/values/own_series.h"
+#include "session/named_iteration.h"
 
 #include <flor/store/error.h>
 
@@ -20,6 +21,10 @@ std::string CurrentPlace::inner_text() const {
 }
 
 std::int64_t Ordinals::next(const LogRecord& record, std::string_view inner) {
+  if (record.named) {
+    return next_[fmt::format("{} {} {} {} {}", record.name, record.path, record.epoch, record.step,
+                             inner)]++;
+  }
   Last& last = last_[std::uint64_t{record.name} << 32 | record.path];
   const bool same = last.epoch == record.epoch && last.step == record.step && last.inner == inner;
   if (!same) last = {record.epoch, record.step, std::string(inner), -1};
@@ -55,6 +60,10 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
     throw UsageError(fmt::format("flor::log(\"{}\"): names that begin with {} are Flor's own", name,
                                  store::kReservedPrefix));
   }
+  return append_any(name, type);
+}
+
+LogRecord& Journal::append_any(std::string_view name, store::ValueType type) {
   LogRecord& record = batch_.records.emplace_back();
   record.name = intern_locked(name);
   record.type = type;
@@ -63,6 +72,16 @@ LogRecord& Journal::append(std::string_view name, store::ValueType type) {
   record.part = place_.part;
   record.suppressed = place_.suppressed;
   record.plugged = place_.plugged;
+  const Iteration::Place* const named = named_iteration();
+  if (named && named->journal == this) [[unlikely]] {
+    record.named = true;
+    record.path = named->path;
+    record.epoch = named->epoch;
+    record.step = named->step;
+    record.inner = static_cast<std::uint32_t>(batch_.texts.size());
+    batch_.texts.push_back(named->inner);
+    return record;
+  }
   if (place_.nested) record.step = place_.step.load(std::memory_order_relaxed);
   if (place_.inner_depth > 0) [[unlikely]] {
     record.inner = static_cast<std::uint32_t>(batch_.texts.size());
@@ -97,11 +116,25 @@ void Journal::add_number(std::string_view name, store::ValueType type, std::uint
 
 void Journal::add_text(std::string_view name, store::ValueType type, std::string text) {
   std::unique_lock lock(mutex_);
-  LogRecord& record = append(name, type);
+  keep_text(lock, append(name, type), std::move(text));
+}
+
+void Journal::keep_text(std::unique_lock<std::mutex>& lock, LogRecord& record, std::string text) {
   record.bits = batch_.texts.size();
   const std::uint64_t bytes = text.size();
   batch_.texts.push_back(std::move(text));
   after_append(lock, bytes);
+}
+
+void Journal::add_iteration(store::ValueType type, std::uint64_t bits) {
+  std::unique_lock lock(mutex_);
+  append_any(store::kIterationSeries, type).bits = bits;
+  after_append(lock, 0);
+}
+
+void Journal::add_iteration(std::string text) {
+  std::unique_lock lock(mutex_);
+  keep_text(lock, append_any(store::kIterationSeries, store::ValueType::text), std::move(text));
 }
 
 void Journal::add_content(std::string_view name, store::ValueType type, LoggedContent content) {

@@ -55,6 +55,7 @@ struct LogRecord {
   std::uint32_t inner = 0;  // index into LogBatch::texts; 0: none
   store::ValueType type = store::ValueType::real;
   bool suppressed = false, plugged = false;
+  bool named = false;      // in an iteration that the program named itself, and may name again
   std::uint64_t bits = 0;  // the number, or an index into texts or contents
 };
 
@@ -77,6 +78,8 @@ class Ordinals {
     std::int64_t ordinal = 0;
   };
   std::unordered_map<std::uint64_t, Last> last_;  // by ids of name and path
+  /// The next ordinals in iterations that the program names, which come again in any order.
+  std::unordered_map<std::string, std::int64_t> next_;
 };
 
 class Journal {
@@ -101,6 +104,9 @@ class Journal {
   void add_number(std::string_view name, store::ValueType type, std::uint64_t bits);
   void add_text(std::string_view name, store::ValueType type, std::string text);
   void add_content(std::string_view name, store::ValueType type, LoggedContent content);
+  /// The value of the current iteration, which is a value of a series of Flor's own.
+  void add_iteration(store::ValueType type, std::uint64_t bits);
+  void add_iteration(std::string text);
 
   /// Returns the values logged since the last call.
   LogBatch take();
@@ -121,6 +127,8 @@ class Journal {
     }
   };
   LogRecord& append(std::string_view name, store::ValueType type);
+  LogRecord& append_any(std::string_view name, store::ValueType type);
+  void keep_text(std::unique_lock<std::mutex>& lock, LogRecord& record, std::string text);
   std::uint32_t intern_locked(std::string_view text);
   void after_append(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   bool full() const {

@@ -1,14 +1,21 @@
 #include "session/runtime.h"
 
 #include "printed/printed_output.h"
+#include "session/named_iteration.h"
 
 #include <fmt/format.h>
 
 namespace flor::detail {
 namespace {
 
-/// Replaces characters that have a meaning in paths, so that every text can be a name.
-std::string safe_name(std::string_view name) {
+/// "train", "train~2", ...
+std::string execution_name(const std::string& name, int execution) {
+  return execution == 1 ? name : fmt::format("{}~{}", name, execution);
+}
+
+}  // namespace
+
+std::string safe_loop_name(std::string_view name) {
   if (name.empty()) return "loop";
   std::string safe(name);
   for (char& c : safe) {
@@ -17,11 +24,14 @@ std::string safe_name(std::string_view name) {
   return safe;
 }
 
-}  // namespace
-
 LoopScope::LoopScope(std::string_view name, LoopSettings settings)
-    : frame_(std::make_unique<Frame>(safe_name(name), std::move(settings))) {
+    : frame_(std::make_unique<Frame>(safe_loop_name(name), std::move(settings))) {
   frame_->exceptions = std::uncaught_exceptions();
+  if (Iteration::Place* outer = named_iteration()) {
+    frame_->is_named = true;
+    const int execution = ++outer->children[frame_->name];
+    frame_->component = execution_name(frame_->name, execution);
+  }
 }
 
 LoopScope::~LoopScope() {
@@ -43,6 +53,7 @@ LoopScope::~LoopScope() {
 
 LoopScope::Start LoopScope::begin(bool random_access, const LoopPlace& place) {
   frame_->place = place;
+  if (frame_->is_named) return Start{};
   return run_inside([&] {
     Runtime* session = runtime();
     return session ? session->begin_loop(*frame_, random_access) : Start{};
@@ -55,22 +66,38 @@ void LoopScope::arrive(bool gone) {
   });
 }
 bool LoopScope::enter() {
+  if (frame_->is_named) [[unlikely]] {
+    if (Runtime* session = runtime()) {
+      frame_->named.emplace(begin_iteration(*session, frame_->component, frame_->index));
+    }
+    return true;
+  }
   return run_inside([&] {
     Runtime* session = runtime();
     return !session || !frame_->opened || session->enter_iteration(*frame_);
   });
 }
 LoopScope::Move LoopScope::leave() {
+  if (frame_->is_named) [[unlikely]] {
+    frame_->named.reset();
+    ++frame_->index;
+    return {};
+  }
   return run_inside([&] {
     Runtime* session = runtime();
     return session && frame_->opened ? session->leave_iteration(*frame_) : Move{};
   });
 }
+void LoopScope::note(std::int64_t value) {
+  if (value != frame_->index) note_iteration(value);
+}
+void LoopScope::note(double value) { note_iteration(value); }
+void LoopScope::note(std::string_view value) { note_iteration(frame_->name, value); }
 void LoopScope::exhaust() { frame_->exhausted = true; }
 
 std::unique_ptr<LoopScope> open_scope(std::string_view name, LoopSettings settings) {
   Runtime* session = runtime();
-  if (!session || !session->own_thread()) return nullptr;
+  if (!session || (!session->own_thread() && !named_iteration())) return nullptr;
   return std::make_unique<LoopScope>(name, std::move(settings));
 }
 
@@ -95,7 +122,7 @@ void Runtime::flush_journal() {
 void Runtime::name_loop(Frame& frame) {
   auto& siblings = frames_.empty() ? main_loops_begun_ : frames_.back()->children;
   const int execution = ++siblings[frame.name];
-  frame.component = execution == 1 ? frame.name : fmt::format("{}~{}", frame.name, execution);
+  frame.component = execution_name(frame.name, execution);
   frame.depth = frames_.size();
   const std::string parent = frames_.empty() ? "" : journal_.text_of(frames_.back()->path) + "/";
   frame.path = journal_.intern(parent + frame.component);

@@ -10,6 +10,7 @@
 #include "state/registry.h"
 
 #include <flor/arg.h>
+#include <flor/iteration.h>
 #include <flor/loop.h>
 #include <flor/session.h>
 #include <flor/store/store.h>
@@ -57,6 +58,9 @@ decltype(auto) run_inside(Body&& body) {
   }
 }
 
+/// `name` with characters replaced that have a meaning in paths; "loop" for none.
+std::string safe_loop_name(std::string_view name);
+
 /// A loop that is being executed.
 struct LoopScope::Frame {
   Frame(std::string own_name, LoopSettings own_settings)
@@ -86,6 +90,9 @@ struct LoopScope::Frame {
   Clock::time_point opened_at;
   /// How often each nested loop was begun in the current iteration, by name.
   std::map<std::string, int, std::less<>> children;
+
+  bool is_named = false;  ///< inside a flor::iteration: it gives places to what is logged, no more
+  std::optional<Iteration> named;  ///< the current iteration of such a loop
 
   // Main loops.
   std::int64_t ordinal = -1;     ///< number among the recorded main loops; -1: none of them

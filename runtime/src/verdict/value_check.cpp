@@ -1,5 +1,6 @@
 #include "verdict/value_check.h"
 
+#include "index/values/own_series.h"
 #include "protocol/value_text.h"
 #include "snapshot/restore.h"
 
@@ -32,13 +33,18 @@ bool ValueCheck::is_new(std::int64_t part, const store::Value& value, bool plugg
   Recorded& recorded = recorded_values(value.place.epoch);
   const auto before = recorded.find(value_identity(value));
   if (before == recorded.end()) {
-    if (same_program_.at(value.place.epoch) && !plugged) comparison_.value_unexpected(part, value);
+    const bool is_same = same_program_.at(value.place.epoch) && !plugged;
+    if (is_same && !was_left_out(value)) comparison_.value_unexpected(part, value);
     comparison_.value_found(part);
     return true;
   }
   before->second.came = true;
   compare(part, before->second.value, value);
   return false;
+}
+
+bool ValueCheck::was_left_out(const store::Value& value) {
+  return value.name == store::kIterationSeries && !with_iterations_.contains(value.place.epoch);
 }
 
 void ValueCheck::pass(const store::Value& value) {
@@ -106,6 +112,15 @@ ValueCheck::Recorded& ValueCheck::recorded_values(std::int64_t epoch) {
                                                               .last_epoch = last,
                                                               .recorded = true,
                                                               .hindsight = false});
+  for (store::Value& value : store_.catalog().values({.run = run_,
+                             .names = {std::string(store::kIterationSeries)},
+                             .first_epoch = epoch,
+                             .last_epoch = last,
+                             .recorded = true,
+                             .hindsight = false})) {
+    with_iterations_.insert(value.place.epoch);
+    values.push_back(std::move(value));
+  }
   at_once_ = values.size() < kFew ? std::min(2 * at_once_, kEpochsMax) : 1;
   std::set<std::int64_t> fresh;
   for (std::int64_t i = epoch; i <= last; ++i) {

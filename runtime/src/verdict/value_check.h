@@ -40,6 +40,9 @@ class ValueCheck {
   /// for `part` and returns false. `plugged`: a plug-in logged the value, and the recorded program
   /// had none.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
+  /// True for the value of an iteration if the record of the epoch has none: an earlier Flor, which
+  /// kept no values of iterations, may have recorded it.
+  bool was_left_out(const store::Value& value);
   /// Notes a value that this process does not keep, since another process does.
   void pass(const store::Value& value);
   /// Called when an epoch of this main loop is complete. `executed` are its nested loops that were
@@ -70,6 +73,7 @@ class ValueCheck {
   std::map<std::int64_t, Recorded> recorded_;  // by epoch
   std::int64_t at_once_ = 1;                   // how many epochs of values are read at once
   std::map<std::string, std::string> known_;   // by reference: digests of contents
+  std::set<std::int64_t> with_iterations_;     // epochs whose record has values of iterations
 };
 
 }  // namespace flor::detail

@@ -36,7 +36,7 @@ void Comparison::value(std::int64_t part, const store::Value& recorded,
     if (!same) ++tally.result.values_different;
   });
   if (same) return;
-  add(part, fmt::format("{} at {}: recorded {}, replayed {}", replayed.name,
+  add(part, fmt::format("{} at {}: recorded {}, replayed {}", value_title(replayed),
                         print_place(replayed.place), print_value(recorded), print_value(replayed)));
 }
 
@@ -63,7 +63,7 @@ void Comparison::count_different(std::int64_t part, const store::Value& value,
     ++tally.result.values_different;
   });
   if (lines_.size() >= kLines && !parts_[part].result.first_difference.empty()) return;
-  add(part, fmt::format("{} at {}: {} {}", value.name, print_place(value.place), what,
+  add(part, fmt::format("{} at {}: {} {}", value_title(value), print_place(value.place), what,
                         print_value(value)));
 }
 

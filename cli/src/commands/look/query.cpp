@@ -13,6 +13,7 @@
 #include "shell/context.h"
 #include "view/columns_beside_values.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 
 #include <flor/store/error.h>
 
@@ -47,7 +48,7 @@ struct RunAnswer {
 
 /// The columns that are needed to tell where values were logged.
 struct Shape {
-  bool runs = false, loop = false, epoch = false, step = false, inner = false, ordinal = false;
+  bool runs = false, loop = false, epoch = false, step = false, ordinal = false;
 };
 
 class Query final : public Command {
@@ -61,6 +62,9 @@ class Query final : public Command {
 of the newest experiment. What was logged once per epoch is repeated beside what was logged per
 step. The column `origin` says whether the recorded run logged a value, a replay found it in
 hindsight, or an evaluator in the checkpoint (flor watch): its metrics are judge.accuracy and so on.
+Of each loop the number of the iteration is in the column of the loop's name, and its value, if it
+has one, in that of the name and _value: document and document_value. A main loop and a nested loop
+without values are in epoch and step alone, unless --csv or --json ask for all.
 The column `verdict` says how far a value can be trusted: recorded; verified, an execution found the
 same; proven by the sources; unverified; doubtful. What is doubtful has a column of its own.
 The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
@@ -122,11 +126,13 @@ Examples:
 
   int run_groups(Context& context);
   void choose_rows(std::vector<RunAnswer>& answers) const;
+  void read_loops(const store::Store& store, const std::vector<RunAnswer>& answers, bool whole);
   Json json_of(const RunAnswer& answer, std::size_t row) const;
   std::vector<std::string> metrics_, runs_, where_;
   std::string columns_;
   bool latest_ = false;
   ColumnsBesideValues beside_;
+  LoopColumns loops_;
   GroupWish groups_;
   std::string experiment_, epochs_;
   bool recorded_ = false, hindsight_ = false, evaluated_ = false, all_ = false, csv_ = false,
@@ -275,8 +281,23 @@ void Query::choose_rows(std::vector<RunAnswer>& answers) const {
   }
 }
 
+void Query::read_loops(const store::Store& store, const std::vector<RunAnswer>& answers,
+                       bool whole) {
+  for (const RunAnswer& answer : answers) {
+    loops_.read(store, answer.run);
+    for (const std::size_t i : answer.shown) loops_.add(answer.rows().row(i).place->path);
+  }
+  std::vector<std::string> taken{"run",  "experiment", "loop",   "epoch",
+                                 "step", "ordinal",    "origin", "verdict"};
+  for (const auto& more : {beside_.titles(), metrics_}) {
+    taken.insert(taken.end(), more.begin(), more.end());
+  }
+  loops_.settle(whole ? LoopColumns::Form::whole : LoopColumns::Form::brief, taken);
+}
+
 Json Query::json_of(const RunAnswer& answer, std::size_t row) const {
   Json result = row_json(answer.run, metrics_, answer.rows(), row);
+  result["loops"] = loops_.json_of(answer.run.id, *answer.rows().row(row).place);
   if (!beside_.titles().empty()) result["columns"] = beside_.json_of(answer.run.id);
   return result;
 }
@@ -290,9 +311,8 @@ Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
       const auto& row = answer.rows().row(i);
       shape.loop = shape.loop || (path && *path != row.place->path);
       path = &row.place->path;
-      shape.epoch = shape.epoch || row.place->epoch >= 0;
-      shape.step = shape.step || row.place->step >= 0;
-      shape.inner = shape.inner || !row.place->inner.empty();
+      shape.epoch = shape.epoch || (loops_.needs_epoch() && row.place->epoch >= 0);
+      shape.step = shape.step || (loops_.needs_step() && row.place->step >= 0);
       shape.ordinal = shape.ordinal || row.ordinal > 0;
     }
   }
@@ -311,7 +331,7 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
   column(shape.loop, "loop", Align::left);
   column(shape.epoch, "epoch", Align::right);
   column(shape.step, "step", Align::right);
-  column(shape.inner, "inner", Align::right);
+  for (const std::string& title : loops_.titles()) column(true, title, Align::right);
   column(shape.ordinal, "ordinal", Align::right);
   for (const std::string& metric : metrics_) column(true, metric, Align::right);
   column(true, "origin", Align::left);
@@ -329,10 +349,12 @@ void Query::print_table(Context& context, const std::vector<RunAnswer>& answers)
       for (const ColumnsBesideValues::Cell& cell : beside_.of(answer.run.id)) {
         add(true, cell.shown.empty() ? "-" : cell.shown);
       }
-      add(shape.loop, row.place->path.empty() ? "-" : row.place->path);
+      add(shape.loop, row.place->path.empty() ? "-" : loop_text(row.place->path));
       add(shape.epoch, index_text(row.place->epoch));
       add(shape.step, index_text(row.place->step));
-      add(shape.inner, row.place->inner);
+      for (const LoopColumns::Cell& cell : loops_.of(answer.run.id, *row.place)) {
+        add(true, cell.shown);
+      }
       add(shape.ordinal, fmt::format("{}", row.ordinal));
       const auto cells = answer.rows().cells(i);
       for (const Value* value : cells) {
@@ -350,7 +372,9 @@ void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) c
   CsvWriter csv(context.out());
   for (const char* title : {"run", "experiment"}) csv.field(title);
   for (const std::string& title : beside_.titles()) csv.field(title);
-  for (const char* title : {"loop", "epoch", "step", "inner", "ordinal"}) csv.field(title);
+  for (const char* title : {"loop", "epoch", "step"}) csv.field(title);
+  for (const std::string& title : loops_.titles()) csv.field(title);
+  csv.field("ordinal");
   for (const std::string& metric : metrics_) csv.field(metric);
   csv.field("origin");
   csv.field("verdict");
@@ -361,10 +385,12 @@ void Query::print_csv(Context& context, const std::vector<RunAnswer>& answers) c
       csv.field(answer.run.key);
       csv.field(answer.run.start.experiment);
       for (const ColumnsBesideValues::Cell& cell : beside_.of(answer.run.id)) csv.field(cell.exact);
-      csv.field(row.place->path);
+      csv.field(loop_text(row.place->path));
       csv.field(index_text(row.place->epoch));
       csv.field(index_text(row.place->step));
-      csv.field(row.place->inner);
+      for (const LoopColumns::Cell& cell : loops_.of(answer.run.id, *row.place)) {
+        csv.field(cell.exact);
+      }
       csv.field(fmt::format("{}", row.ordinal));
       const auto cells = answer.rows().cells(i);
       for (const Value* value : cells) {
@@ -427,6 +453,7 @@ int Query::run(Context& context) {
   join(answers);
   if (!columns_.empty()) beside_ = ColumnsBesideValues(catalog, asked, columns_, context.now_us());
   choose_rows(answers);
+  read_loops(context.store(), answers, csv_ || jsonl_ || context.json());
   for (const RunAnswer& answer : answers) rows += answer.shown.size();
   if (csv_) {
     print_csv(context, answers);

@@ -10,6 +10,7 @@
 #include "output/values.h"
 #include "shell/context.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 #include "view/run_json.h"
 
 #include <flor/store/error.h>
@@ -18,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <compare>
 #include <map>
@@ -100,14 +100,24 @@ GroupRows read_group(const store::Store& store, RunGroup group, const GroupedQue
 
 /// The columns that the table needs beside the numbers.
 struct GroupShape {
-  bool metric = false, loop = false, epoch = false, step = false, inner = false, ordinal = false,
+  bool metric = false, loop = false, epoch = false, step = false, ordinal = false,
        not_finite = false;
 };
 
 class GroupPrinter {
  public:
   GroupPrinter(Context& context, const GroupedQuestion& question, std::vector<GroupRows> groups)
-      : context_(context), question_(question), groups_(std::move(groups)) {}
+      : context_(context), question_(question), groups_(std::move(groups)) {
+    each_row(
+        [this](const GroupRows&, const RowKey& key, const RowValue&) { loops_.add(key.path); });
+    std::vector<std::string> taken{"metric", "loop", "epoch", "step", "ordinal",  "runs",
+                                   "n",      "mean", "min",   "max",  "deviation",
+                                   "not_finite"};
+    for (const GroupKey& key : keys()) taken.push_back(key.name);
+    loops_.settle(
+        question.form == GroupForm::table ? LoopColumns::Form::brief : LoopColumns::Form::whole,
+        taken);
+  }
 
   void print() {
     switch (question_.form) {
@@ -138,9 +148,8 @@ class GroupPrinter {
     each_row([&](const GroupRows&, const RowKey& key, const RowValue& row) {
       shape.loop = shape.loop || (path && *path != key.path);
       path = &key.path;
-      shape.epoch = shape.epoch || key.epoch >= 0;
-      shape.step = shape.step || key.step >= 0;
-      shape.inner = shape.inner || !key.inner.empty();
+      shape.epoch = shape.epoch || (loops_.needs_epoch() && key.epoch >= 0);
+      shape.step = shape.step || (loops_.needs_step() && key.step >= 0);
       shape.ordinal = shape.ordinal || key.ordinal > 0;
       shape.not_finite = shape.not_finite || row.spread.not_finite() > 0;
     });
@@ -149,6 +158,11 @@ class GroupPrinter {
 
   /// The keys of the groups; all groups have the same.
   const std::vector<GroupKey>& keys() const { return groups_.front().group.keys; }
+
+  /// The runs of a group need not have the same values of iterations: numbers alone.
+  static store::Place place_of(const RowKey& key, const RowValue& row) {
+    return {key.path, key.epoch, key.step, row.inner};
+  }
 
   static std::string index_of(std::int64_t index) {
     return index < 0 ? std::string() : std::to_string(index);
@@ -160,23 +174,19 @@ class GroupPrinter {
     for (const GroupKey& key : keys()) {
       columns.push_back({key.name, key.type == "text" ? Align::left : Align::right});
     }
-    const std::array<std::pair<bool, const char*>, 13> rest{{{shape.metric, "metric"},
-                                                             {shape.loop, "loop"},
-                                                             {shape.epoch, "epoch"},
-                                                             {shape.step, "step"},
-                                                             {shape.inner, "inner"},
-                                                             {shape.ordinal, "ordinal"},
-                                                             {true, "runs"},
-                                                             {true, "n"},
-                                                             {shape.not_finite, "not finite"},
-                                                             {true, "mean"},
-                                                             {true, "deviation"},
-                                                             {true, "min"},
-                                                             {true, "max"}}};
-    for (const auto& [shown, title] : rest) {
-      const bool is_text = title == std::string_view("metric") || title == std::string_view("loop");
-      if (shown) columns.push_back({title, is_text ? Align::left : Align::right});
-    }
+    const auto column = [&](bool shown, const std::string& title, Align align = Align::right) {
+      if (shown) columns.push_back({title, align});
+    };
+    column(shape.metric, "metric", Align::left);
+    column(shape.loop, "loop", Align::left);
+    column(shape.epoch, "epoch");
+    column(shape.step, "step");
+    for (const std::string& title : loops_.titles()) column(true, title);
+    column(shape.ordinal, "ordinal");
+    column(true, "runs");
+    column(true, "n");
+    column(shape.not_finite, "not finite");
+    for (const char* title : {"mean", "deviation", "min", "max"}) column(true, title);
     Table table(std::move(columns));
     each_row([&](const GroupRows& group, const RowKey& key, const RowValue& row) {
       const auto add = [&](bool shown, const std::string& text) {
@@ -187,10 +197,10 @@ class GroupPrinter {
       };
       for (const GroupKey& one : group.group.keys) table.add(one.shown());
       add(shape.metric, question_.metrics[key.metric]);
-      add(shape.loop, key.path.empty() ? "-" : key.path);
+      add(shape.loop, key.path.empty() ? "-" : loop_text(key.path));
       add(shape.epoch, index_of(key.epoch));
       add(shape.step, index_of(key.step));
-      add(shape.inner, row.inner);
+      for (const LoopColumns::Cell& cell : loops_.of(0, place_of(key, row))) add(true, cell.shown);
       add(shape.ordinal, std::to_string(key.ordinal));
       add(true, std::to_string(group.group.runs.size()));
       add(true, std::to_string(row.spread.count()));
@@ -206,8 +216,10 @@ class GroupPrinter {
   void print_csv() const {
     CsvWriter csv(context_.out());
     for (const GroupKey& key : keys()) csv.field(key.name);
-    for (const char* title : {"metric", "loop", "epoch", "step", "inner", "ordinal", "runs", "n",
-                              "not_finite", "mean", "deviation", "min", "max"}) {
+    for (const char* title : {"metric", "loop", "epoch", "step"}) csv.field(title);
+    for (const std::string& title : loops_.titles()) csv.field(title);
+    for (const char* title :
+         {"ordinal", "runs", "n", "not_finite", "mean", "deviation", "min", "max"}) {
       csv.field(title);
     }
     csv.end_row();
@@ -217,10 +229,10 @@ class GroupPrinter {
       };
       for (const GroupKey& one : group.group.keys) csv.field(one.value.value_or(""));
       csv.field(question_.metrics[key.metric]);
-      csv.field(key.path);
+      csv.field(loop_text(key.path));
       csv.field(index_of(key.epoch));
       csv.field(index_of(key.step));
-      csv.field(row.inner);
+      for (const LoopColumns::Cell& cell : loops_.of(0, place_of(key, row))) csv.field(cell.exact);
       csv.field(std::to_string(key.ordinal));
       csv.field(std::to_string(group.group.runs.size()));
       csv.field(std::to_string(row.spread.count()));
@@ -246,11 +258,12 @@ class GroupPrinter {
     Json result{{"group", keys_json(group)},
                 {"runs", group.runs.size()},
                 {"metric", question_.metrics[key.metric]},
-                {"loop", key.path},
+                {"loop", loop_text(key.path)},
                 {"epoch", index_json(key.epoch)},
                 {"step", index_json(key.step)},
                 {"inner", inner_json(row.inner)},
-                {"ordinal", key.ordinal}};
+                {"ordinal", key.ordinal},
+                {"loops", loops_.json_of(0, place_of(key, row))}};
     result.update(spread_json(row.spread));
     return result;
   }
@@ -274,6 +287,7 @@ class GroupPrinter {
   Context& context_;
   const GroupedQuestion& question_;
   std::vector<GroupRows> groups_;
+  LoopColumns loops_;
 };
 
 }  // namespace

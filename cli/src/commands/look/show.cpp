@@ -11,6 +11,7 @@
 #include "shell/context.h"
 #include "trust/permit.h"
 #include "view/joined_rows.h"
+#include "view/loop_columns.h"
 #include "view/printed_lines.h"
 #include "view/show_facts.h"
 #include "view/show_json.h"
@@ -520,7 +521,7 @@ void print_values(Context& context, const std::vector<store::Value>& values) {
                {"verdict"}});
   for (const store::Value& value : values) {
     table.add(value.name);
-    table.add(value.place.path);
+    table.add(loop_text(value.place.path));
     table.add(value.place.step < 0 ? "-" : fmt::format("{}", value.place.step));
     table.add(value.place.inner.empty() ? "-" : value.place.inner);
     table.add(readable(value.type, value.value));

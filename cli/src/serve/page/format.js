@@ -64,12 +64,12 @@ function plural(count, word) {
   return `${grouped(count)} ${word}${count === 1 ? '' : 's'}`;
 }
 
-/// "epoch 3, step 20"
+/// "epoch 3, step 20", "document 3 (a.pdf), page 0"
 function placeText(item) {
+  if (item.where) return item.where;
   if (item.epoch === null || item.epoch === undefined) return 'outside the loops';
   const parts = [`epoch ${item.epoch}`];
   if (item.step !== null && item.step !== undefined) parts.push(`step ${item.step}`);
-  if (item.inner) parts.push(item.inner);
   return parts.join(', ');
 }
 

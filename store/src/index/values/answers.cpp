@@ -1,7 +1,7 @@
 #include "index/values/answers.h"
 
 #include "index/values/metric_rows.h"
-#include "index/values/printed.h"
+#include "index/values/own_series.h"
 
 #include <fmt/core.h>
 
@@ -82,7 +82,7 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
   while (rows->step()) {
     std::string name = rows->text(1);
     const bool by_itself = wanted.contains(name);
-    if (name == kPrintedSeries && !by_itself) continue;
+    if (name.starts_with(kReservedPrefix) && !by_itself) continue;
     const bool standing = rows->is_null(3);
     if (!standing && rows->integer(4) == kOther && !others && !by_itself) continue;
     const bool asked = wanted.empty() || by_itself || (!standing && wanted.contains(rows->text(3)));

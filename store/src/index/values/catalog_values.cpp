@@ -9,7 +9,7 @@
 #include "index/values/doubts.h"
 #include "index/values/evaluated.h"
 #include "index/values/metric_rows.h"
-#include "index/values/printed.h"
+#include "index/values/own_series.h"
 #include "index/writing.h"
 
 #include <flor/store/catalog.h>
@@ -278,7 +278,7 @@ class ValueInserter {
   }
 
   Summary& summary(const std::string& name) {
-    if (name == kPrintedSeries) return printed_;
+    if (name.starts_with(kReservedPrefix)) return unseen_;
     const auto known = summaries_.find(name);
     if (known != summaries_.end()) return known->second;
     return summaries_.emplace(name, load(name)).first->second;
@@ -347,7 +347,7 @@ class ValueInserter {
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
-  Summary printed_;  ///< printed text is not a metric and has no row
+  Summary unseen_;  ///< of Flor's own series, which are not metrics and have no rows
 };
 
 void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
@@ -457,12 +457,22 @@ std::string forget_parts_after(Connection& connection, std::int64_t run, const R
   return replays;
 }
 
+namespace {
+
+/// "train" of "epoch/train/page"; empty in the body of the main loop, "epoch//page" included.
+std::string_view nested_name(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  if (slash == path.npos) return {};
+  const std::string_view below = path.substr(slash + 1);
+  return below.substr(0, below.find('/'));
+}
+
+}  // namespace
+
 std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point) {
   if (point.loop.empty()) return -1;
-  const std::size_t slash = path.find('/');
-  if (slash == path.npos) return -1;
-  const std::string_view below = path.substr(slash + 1);
-  const std::string_view loop = below.substr(0, below.find('/'));
+  const std::string_view loop = nested_name(path);
+  if (loop.empty()) return -1;
   if (loop == point.loop) return point.step;
   const bool kept = std::ranges::find(point.kept, loop) != point.kept.end();
   return kept ? std::numeric_limits<std::int64_t>::max() : -1;
@@ -532,7 +542,7 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
     blocks.break_up(series, {point.epoch, INT64_MIN}, {INT64_MAX, INT64_MAX});
     // Code of the iteration before the step runs again, and its values are compared with the old
     // ones, which therefore stay.
-    const bool on_the_way = !point.loop.empty() && path.find('/') == path.npos;
+    const bool on_the_way = !point.loop.empty() && nested_name(path).empty();
     const auto gone = connection(
         later, series, point.epoch,
         on_the_way ? std::numeric_limits<std::int64_t>::max() : first_forgotten_step(path, point));

@@ -3,6 +3,8 @@
 // return only if they name it.
 #pragma once
 
+#include "index/values/own_series.h"
+
 #include <flor/store/catalog.h>
 
 #include <cstdint>
@@ -11,10 +13,6 @@
 #include <vector>
 
 namespace flor::store {
-
-/// The name of that series. `flor::log` refuses names with this prefix.
-inline constexpr std::string_view kPrintedSeries = "flor:output";
-inline constexpr std::string_view kReservedPrefix = "flor:";
 
 struct Printed {
   /// `both`: standard output and standard error, which went to the same file. `gap`: output that

@@ -1,0 +1,15 @@
+// Series whose names are Flor's own: no question about values sees them unless it asks for that.
+#pragma once
+
+#include <string_view>
+
+namespace flor::store {
+
+/// `flor::log` refuses names that begin so.
+inline constexpr std::string_view kReservedPrefix = "flor:";
+/// What a program printed, see printed.h.
+inline constexpr std::string_view kPrintedSeries = "flor:output";
+/// The values of iterations: of the iteration at its place, one each.
+inline constexpr std::string_view kIterationSeries = "flor:value";
+
+}  // namespace flor::store
