@@ -58,6 +58,7 @@ struct Flags {
   std::string home;                           ///< --flor_home DIR
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
+  std::int64_t session = 0;  ///< of those that a process opens one after another, from 1; 0: alone
   std::vector<std::string> command;    ///< argv as it was given
   std::string source_file;             ///< that calls flor::init, as the compiler knew it
   std::vector<std::string> arguments;  ///< of these, the program's own, without its name

@@ -6,8 +6,10 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor {
 
@@ -20,7 +22,7 @@ class [[nodiscard("the session ends with this object: keep it until the end of m
  public:
   explicit Session(Mode mode) : mode_(mode) {}  ///< made by flor::init
   ~Session();
-  Session(Session&& other) noexcept;             ///< the other one ends no run
+  Session(Session && other) noexcept;            ///< the other one ends no run
   Session& operator=(Session&& other) noexcept;  ///< ends this session first
 
   Mode mode() const { return mode_; }  ///< the mode that flor::init chose
@@ -54,6 +56,32 @@ inline Session init(int* argc, char** argv, const char* source_file = __builtin_
 /// The same for a `main()` without parameters: reads the command line of the process, which stays
 /// as it is. Where it cannot be read the session is off, and a line says so.
 Session init(const char* source_file = __builtin_FILE());
+
+/// What one of several sessions of a program is to record.
+struct Recording {
+  std::string name;                           ///< of the experiment
+  std::map<std::string, std::string> kwargs;  ///< values for flor::arg, as --kwargs gives them
+  std::filesystem::path home;                 ///< empty: FLOR_HOME, else ~/.flor
+  std::vector<std::string> flags;             ///< others, as {"--flor_every", "1", "--flor_no_git"}
+};
+
+/// Records a run without a command line, for a program that does so again and again, as a server:
+///
+///   for (const Request& request : requests()) {
+///     auto session = flor::init({.name = "requests", .kwargs = {{"user", request.user}}});
+///     train(request);
+///   }  // each run is durable when its session ends
+///
+/// One session at a time; what is registered ends with it. The sources are committed again only
+/// where they changed. Flor's flags on the command line of the process are not looked at, but for
+/// --replay_flor. A replay of such a run executes the program from its start: the sessions before
+/// it are off, and the process ends where that one does. That is of use if the program does the
+/// same again then, and no server.
+///
+/// Throws UsageError where the recording is not one, and Error where it cannot begin, as while
+/// another session is open, in whatever thread. To be called in any thread, to which the loops of
+/// the session belong then.
+Session init(const Recording& recording, const char* source_file = __builtin_FILE());
 
 /// Names flags of the program that look like slips of Flor's, so that they are not refused:
 /// `flor::own_flags({"--record"})`. To be called before flor::init.

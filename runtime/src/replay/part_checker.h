@@ -55,6 +55,8 @@ class PartChecker {
                  const std::set<std::string>& executed);
   /// All values outside the loops were given, up to the end of the record.
   void end_outside(std::int64_t part);
+  /// What is logged from now on does not follow from the record.
+  void doubt();
   /// The epoch was answered from the store.
   void forget(std::int64_t epoch);
 

@@ -15,6 +15,18 @@
 namespace flor::detail {
 namespace {
 
+void refuse_at_pinned(std::string_view name) {
+  if (inside_pinned) [[unlikely]] {
+    throw UsageError(
+        "it is logged by the function of flor::pinned, which a replay does not call: log it after "
+        "that");
+  }
+  if (name.starts_with(kPinnedPrefix)) [[unlikely]] {
+    throw UsageError(
+        fmt::format("names that begin with {} are those of pinned values", kPinnedPrefix));
+  }
+}
+
 /// Runs `append` on the session's journal, if there is one; a failure is reported, never thrown.
 template <typename Append>
 void with_journal(std::string_view name, Append&& append) noexcept {
@@ -22,6 +34,7 @@ void with_journal(std::string_view name, Append&& append) noexcept {
   if (!session) return;
   const Inside inside;
   try {
+    refuse_at_pinned(name);
     append(session->journal());
   } catch (const std::exception& error) {
     log_refused(name, error.what());

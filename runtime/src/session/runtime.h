@@ -6,6 +6,7 @@
 #include "retention/retention.h"
 #include "session/journal.h"
 #include "session/loaded_inputs.h"
+#include "session/pinned.h"
 #include "session/visited_places.h"
 #include "state/registry.h"
 
@@ -120,6 +121,9 @@ class Runtime {
   std::optional<RecordedLoad> next_load(std::string_view text) {
     return visits_.loads.next(store_->catalog(), run(), text, journal_);
   }
+  /// What the program was told when it pinned a value of this name here; nothing where it is to ask
+  /// anew.
+  virtual std::optional<store::Value> recorded_pinned(std::string_view name) = 0;
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
@@ -187,10 +191,11 @@ class Runtime {
   std::shared_ptr<store::Store> store_;
   Registry registry_;
   Journal journal_;
-  /// Checkpoints that the program saves and loads, by their places.
+  /// What the program does at places by which it is known again.
   struct Visits {
     VisitedPlaces saves;
     LoadedInputs loads;
+    PinnedValues pinned;
   };
   Visits visits_;
   std::vector<Frame*> frames_;
@@ -208,6 +213,12 @@ class Runtime {
 
 /// flor::init, throwing where that says why and ends the program.
 Session open_session(int& argc, char** argv, const char* source_file);
+/// The same for one of the sessions that a program opens one after another, see flor::Recording.
+/// `words`: a command line that asks for it. `command`: that of the process.
+Session open_one_of_many(std::vector<std::string> words, std::vector<std::string> command,
+                         const char* source_file);
+/// Ends the session as that of a program that failed; without one it does nothing.
+void fail_session(std::string_view why) noexcept;
 /// The session, or null.
 Runtime* runtime() noexcept;
 /// The store of a program whose session is off.
