@@ -109,8 +109,10 @@ void bind_session(py::module_& module) {
   module.def("open_one", &open_one);
   module.def("finish", &finish);
   module.def("fail", [](const std::string& why) {
-    const py::gil_scoped_release released;
-    detail::fail_session(why);
+    {
+      const py::gil_scoped_release released;
+      detail::fail_session(why);
+    }
     finish();
   });
   module.def("mode", &mode_name);

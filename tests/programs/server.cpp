@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -22,9 +23,10 @@ std::int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-void answer(int request) {
-  double value = flor::arg("begin", 0.0);
-  const auto state = flor::checkpoints(flor::named("value", value));
+void answer(int request, std::optional<flor::Checkpoints>& state) {
+  static double value = 0;  // the state may outlive its session
+  value = flor::arg("begin", 0.0);
+  state.emplace(flor::checkpoints(flor::named("value", value)));
   for (const int epoch : flor::loop("epoch", 2)) {
     for (const int step : flor::loop("train", 3)) {
       value = 0.5 * value + request + step;
@@ -57,11 +59,15 @@ void try_in_another_thread() {
 int main(int argc, char** argv) {
   const int requests = argc > 1 ? std::stoi(argv[1]) : 3;
   const std::string what = argc > 2 ? argv[2] : "";
+  std::optional<flor::Checkpoints> state;
   for (int request = 0; request < requests; ++request) {
     try {
+      double early = 0;
+      std::optional<flor::Checkpoints> too_early;
+      if (what == "early" && request == 1) too_early.emplace(flor::checkpoints(early));
       auto session = flor::init(recording(request));
       if (what == "thread") try_in_another_thread();
-      answer(request);
+      answer(request, state);
     } catch (const std::runtime_error& error) {
       std::printf("failed: %s\n", error.what());
     }

@@ -66,6 +66,13 @@ TEST_F(Sessions, AReplayIsOfTheOneThatIsNamed) {
   EXPECT_THAT(runs(), SizeIs(5));  // and nothing was recorded by that
 }
 
+TEST_F(Sessions, WhatIsRegisteredBetweenThemIsRefused) {
+  const auto served = serve({"3", "early"});
+  EXPECT_THAT(lines_with(served.out, {"failed: flor::checkpoints was called before flor::init"}),
+              SizeIs(1));
+  EXPECT_THAT(runs(), SizeIs(2));
+}
+
 TEST_F(Sessions, ASecondOneWhileOneIsOpenIsRefused) {
   const auto served = serve({"2", "thread"});
   EXPECT_THAT(lines_with(served.out, {"refused: flor::init was called while a session is open"}),

@@ -87,6 +87,7 @@ void end_session(Ending ending, std::string_view message) noexcept {
   Runtime* session = current.exchange(nullptr);
   session_active = false;
   if (!session) return;
+  init_called = false;  // what is registered from now on is too early for the next session
   if (ending == Ending::abandoned) {
     session->abandon(message);
     return;

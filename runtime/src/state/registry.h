@@ -77,7 +77,6 @@ class Registry {
   std::map<std::uint64_t, Entry> entries_;  // by their tickets, and so in order of registration
   SlotNames names_;
   mutable std::string list_;  // as long as it is that of the entries, else empty
-  std::uint64_t next_ticket_ = 1;
 };
 
 /// The names under which attached locals are stored.
