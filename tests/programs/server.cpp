@@ -73,4 +73,5 @@ int main(int argc, char** argv) {
     }
     if (what == "memory" && request % 50 == 49) show("resident", resident_bytes());
   }
+  return what == "exit" ? 3 : 0;
 }

@@ -44,9 +44,9 @@ TEST_F(Sessions, OneAfterAnotherAreWholeRunsAndTheMemoryDoesNotGrow) {
         SizeIs(6));
   }
   EXPECT_THAT(bench_.damage(), IsEmpty());
-  EXPECT_THAT(lines_with(bench_.repository().git({"log", "--format=%s", "flor.shadow"}),
-                         {"flor: requests"}),
-              SizeIs(1));
+  const auto commits =
+      run_command({"git", "log", "--format=%s", "flor.shadow"}, bench_.repository().root());
+  EXPECT_THAT(lines_with(commits.out, {"flor: requests"}), SizeIs(1));
   const auto resident = lines_with(served.out, {"resident"});
   ASSERT_THAT(resident, SizeIs(4));
   const auto bytes = [&](std::size_t i) { return std::stoll(resident[i].substr(9)); };
@@ -64,6 +64,12 @@ TEST_F(Sessions, AReplayIsOfTheOneThatIsNamed) {
   EXPECT_EQ(shared.status, 0) << shared.err;
   EXPECT_THAT(shared.out + shared.err, HasSubstr("verified"));
   EXPECT_THAT(runs(), SizeIs(5));  // and nothing was recorded by that
+}
+
+TEST_F(Sessions, TheStatusOfTheProcessSaysNothingOfRunsThatHaveEnded) {
+  EXPECT_EQ(bench_.run("server", {"2", "exit"}).status, 3);
+  ASSERT_THAT(runs(), SizeIs(2));
+  for (const store::Run& run : runs()) EXPECT_EQ(run.state, store::RunState::finished);
 }
 
 TEST_F(Sessions, WhatIsRegisteredBetweenThemIsRefused) {

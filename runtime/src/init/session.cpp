@@ -119,7 +119,8 @@ void at_exit(int status, void*) {
               : is_misused ? Ending::abandoned
                            : Ending::failed,
               why);
-  if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
+  const bool is_the_program = many_sessions().begun == 0;  // and not one of its many runs
+  if (status != 0 && ended_with_scope && is_the_program && held()) held()->failed_after_all(why);
   // glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
   if (noted && noted->status != ExitStatus::failed) std::exit(static_cast<int>(noted->status));

@@ -165,6 +165,7 @@ FoundPinned PinnedValues::next(const store::Catalog& catalog, const std::vector<
   const std::string series = std::string(kPinnedPrefix) + std::string(name);
   Series& known = series_[series];
   FoundPinned found{.here = known.places.next(journal), .value = {}};
+  if (runs.empty()) return found;
   const std::int64_t epoch = found.here.place.epoch;
   if (std::exchange(known.epoch, epoch) != epoch) known.values.clear();
   const std::string place = VisitedPlaces::text(found.here.place, found.here.ordinal);
@@ -186,7 +187,7 @@ FoundPinned PinnedValues::next(const store::Catalog& catalog, const std::vector<
     found.value = recorded->second;
     return found;
   }
-  found.tells = !runs.empty() && !std::exchange(known.told, true);
+  found.tells = !std::exchange(known.told, true);
   return found;
 }
 

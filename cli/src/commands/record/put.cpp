@@ -90,11 +90,11 @@ number is a number, true and false are booleans, what JSON has in brackets is JS
 else is a text, as all is with --text.
 
 Examples:
-  flor put size $(stat -c %s model.bin) --experiment build
+  flor put model.bytes $(stat -c %s model.bin) --experiment build
   flor put tests.failed 0 --experiment nightly --session "$BUILD_ID"
   export FLOR_SESSION := $(shell date +%s)        in a Makefile: one run for all of its recipes
   run=$(flor put seconds 12.5 -q) && flor put commit abc --run $run
-  flor query size --experiment build
+  flor query model.bytes --experiment build
 )";
   }
   void setup(Syntax& syntax) override {
