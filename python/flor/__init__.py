@@ -14,12 +14,13 @@ from ._checkpoints import Checkpoint, Checkpoints, best_checkpoint, checkpoints,
 from ._engine import Busy, Damaged, Error, NotFound, UsageError, __version__
 from ._log import log, log_histogram, log_image, log_table, log_tensor
 from ._loops import Attached, Cell, Loop, attached, iteration, loop
+from ._pinned import pinned
 from ._query import load, query
-from ._session import Session, arg, catching_up, fence, init, mode, output, recording, replaying
+from ._session import Session, arg, catching_up, fence, init, mode, output, recording, replaying, session
 
 __all__ = [
     "Attached", "Busy", "Cell", "Checkpoint", "Checkpoints", "Damaged", "Error", "Loop", "NotFound", "Session",
     "UsageError", "arg", "attached", "best_checkpoint", "catching_up", "checkpoints", "fence", "init",
     "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor", "loop", "mode",
-    "output", "query", "recording", "replaying", "save_checkpoint", "__version__",
+    "output", "pinned", "query", "recording", "replaying", "save_checkpoint", "session", "__version__",
 ]

@@ -49,6 +49,11 @@ def element_type(name, size):
     return _TYPES.get(name) or _OF_SIZE.get(size, _BYTES)
 
 
+def name_of(code):
+    """The name of a type of elements, the reverse of `element_type`."""
+    return next((name for name, number in _TYPES.items() if number == code), "bytes")
+
+
 def untyped_storage(tensor):
     """The memory of a tensor in the words of this version of torch."""
     if hasattr(tensor, "untyped_storage"):

@@ -1,11 +1,12 @@
 """flor.init and the session it opens; arguments; files of the program."""
 
+import contextlib
 import os
 import pathlib
 import signal
 import sys
 import threading
-from typing import Any, Dict, Iterable, List, MutableSequence, Optional, TypeVar, Union, overload
+from typing import Any, Dict, Iterable, Iterator, List, MutableSequence, Optional, TypeVar, Union, overload
 
 from . import _engine
 
@@ -119,6 +120,41 @@ def init(argv: Optional[MutableSequence[str]] = None, *, record: Union[str, bool
     if let and _engine.mode() != "record":
         _put_back_ctrl_c()
     return Session()
+
+
+@contextlib.contextmanager
+def session(name: str, *, kwargs: Optional[Dict[str, Any]] = None, every: Optional[int] = None,
+            epsilon: Optional[float] = None, git: bool = True,
+            home: Union[str, "os.PathLike[str]", None] = None) -> Iterator[Session]:
+    """Records a run of the experiment `name` without a command line, for a program that does so again and again, as a
+    server:
+
+        for request in requests():
+            with flor.session("requests", kwargs={"user": request.user}):
+                train(request)
+
+    The run ends with the block, and everything is durable then; an exception that leaves the block makes it a failed
+    run. One session at a time, and what is registered ends with it. The sources are committed again only where they
+    changed. Flor's flags on the command line are not looked at, but for `--replay_flor`. A replay of such a run executes
+    the script from its start: the sessions before it are off, and the process ends where that one does. That is of use
+    if the script does the same again then, and no server. Raises Error where the recording cannot begin, as while
+    another session is open, in whatever thread."""
+    if _is_helper():
+        yield Session()
+        return
+    if not name:
+        raise _engine.UsageError("flor.session(''): the experiment needs a name")
+    own = list(sys.argv[1:])
+    before = _host().words_before(own)
+    asked = [f"--flor={name}", *_flags(None, False, False, None, None, every, epsilon, git, home, (), None)]
+    asked += [f"--kwargs={argument}={value}" for argument, value in (kwargs or {}).items()]
+    _engine.open_one([before[0], *asked], [*before, *own], _host().file)
+    try:
+        yield Session()
+    except BaseException as error:
+        _engine.fail(f"{type(error).__name__}: {error}".splitlines()[0])
+        raise
+    _engine.finish()
 
 
 def _let_flor_see_ctrl_c() -> bool:

@@ -6,6 +6,7 @@
 #include "iterations.h"
 #include "logging.h"
 #include "loop_iterator.h"
+#include "pinned.h"
 #include "state.h"
 
 #include "base/hosted_program.h"
@@ -50,6 +51,15 @@ std::vector<std::string> open(std::vector<std::string> words, const std::string&
     session().emplace(std::move(opened));
   }
   return {argv.begin(), argv.begin() + argc};
+}
+
+/// One of the sessions that a program opens one after another. `words`: what is asked for.
+void open_one(std::vector<std::string> words, std::vector<std::string> command,
+              const std::string& script) {
+  static auto* const file = new std::string;
+  *file = script;
+  const py::gil_scoped_release released;
+  session().emplace(detail::open_one_of_many(std::move(words), std::move(command), file->c_str()));
 }
 
 void finish() {
@@ -98,7 +108,15 @@ py::object described(const std::optional<Checkpoint>& checkpoint) {
 
 void bind_session(py::module_& module) {
   module.def("open", &open);
+  module.def("open_one", &open_one);
   module.def("finish", &finish);
+  module.def("fail", [](const std::string& why) {
+    {
+      const py::gil_scoped_release released;
+      detail::fail_session(why);
+    }
+    finish();
+  });
   module.def("mode", &mode_name);
   module.def("active", [] { return detail::session_active.load(); });
   module.def("home", [] { return detail::home_without_session(); });
@@ -179,5 +197,6 @@ PYBIND11_MODULE(_engine, module) {
   py::bind_host(module);
   py::bind_logging(module);
   py::bind_iterations(module);
+  py::bind_pinned(module);
   py::bind_loop_iterator(module);
 }

@@ -49,20 +49,22 @@ void raise_in_python(std::exception_ptr thrown) {
 }
 
 void bind_errors(py::module_& module) {
-  const auto add = [&](const char* name, const py::object& base) {
+  // Those that Python code makes have the status of their class.
+  const auto add = [&](const char* name, const py::object& base, ExitStatus status) {
     const std::string full = std::string("flor.") + name;
+    const py::dict members(py::arg("status") = static_cast<int>(status));
     auto type = py::reinterpret_steal<py::object>(
-        PyErr_NewException(full.c_str(), base.ptr(), nullptr));
+        PyErr_NewException(full.c_str(), base.ptr(), members.ptr()));
     module.attr(name) = type;
     return type;
   };
   const auto runtime_error = py::reinterpret_borrow<py::object>(PyExc_RuntimeError);
   Classes& known = classes();
-  known.error = add("Error", runtime_error);
-  known.usage = add("UsageError", known.error);
-  known.not_found = add("NotFound", known.error);
-  known.damaged = add("Damaged", known.error);
-  known.busy = add("Busy", known.error);
+  known.error = add("Error", runtime_error, ExitStatus::failed);
+  known.usage = add("UsageError", known.error, ExitStatus::usage);
+  known.not_found = add("NotFound", known.error, ExitStatus::not_found);
+  known.damaged = add("Damaged", known.error, ExitStatus::damaged);
+  known.busy = add("Busy", known.error, ExitStatus::busy);
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);

@@ -60,6 +60,9 @@ struct Flags {
   std::string home;                           ///< --flor_home DIR
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
+  /// The number of this session among those that the process opens one after another, from 1; 0: it
+  /// is the only one.
+  std::int64_t session = 0;
   std::vector<std::string> command;    ///< the complete argv
   std::string source_file;             ///< file that calls flor::init, as the compiler named it
   /// The program's own arguments in `command`, without the program's name.

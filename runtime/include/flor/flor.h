@@ -9,5 +9,6 @@
 #include <flor/log.h>
 #include <flor/loop.h>
 #include <flor/overlap.h>
+#include <flor/pinned.h>
 #include <flor/session.h>
 #include <flor/state.h>

@@ -6,8 +6,10 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor {
 
@@ -56,6 +58,32 @@ inline Session init(int* argc, char** argv, const char* source_file = __builtin_
 /// leaves it as it is. If the command line cannot be read, the session is off, and a line on stderr
 /// says so.
 Session init(const char* source_file = __builtin_FILE());
+
+/// One of several recordings that a program makes one after another.
+struct Recording {
+  std::string name;                           ///< name of the experiment
+  std::map<std::string, std::string> kwargs;  ///< values for flor::arg, as --kwargs gives them
+  std::filesystem::path home;                 ///< empty: FLOR_HOME, else ~/.flor
+  std::vector<std::string> flags;             ///< other flags, such as {"--flor_every", "1", "--flor_no_git"}
+};
+
+/// Records a run without a command line, for a program that does so again and again, as a server:
+///
+///   for (const Request& request : requests()) {
+///     auto session = flor::init({.name = "requests", .kwargs = {{"user", request.user}}});
+///     train(request);
+///   }  // each run is durable when its session ends
+///
+/// One session at a time; what is registered ends with it. The sources are committed again only
+/// where they changed. Flor's flags on the command line of the process are not looked at, but for
+/// --replay_flor. A replay of such a run executes the program from its start: the sessions before
+/// it are off, and the process ends where that one does. That is of use if the program does the
+/// same again then, and no server.
+///
+/// Throws UsageError where the recording is not one, and Error where it cannot begin, as while
+/// another session is open, in whatever thread. To be called in any thread, to which the loops of
+/// the session belong then.
+Session init(const Recording& recording, const char* source_file = __builtin_FILE());
 
 /// Names flags of the program's own that look like misspelt flags of Flor, so that flor::init
 /// accepts them: `flor::own_flags({"--record"})`. To be called before flor::init.

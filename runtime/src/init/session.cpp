@@ -5,9 +5,11 @@
 #include "base/settings.h"
 #include "printed/printed_output.h"
 #include "protocol/flag_names.h"
+#include "protocol/sweep_fact.h"
 #include "session/build_facts.h"
 #include "session/outputs.h"
 #include "session/preemption.h"
+#include "session/run_choice.h"
 #include "session/runtime.h"
 #include "session/secret_arguments.h"
 #include "worker/worker.h"
@@ -42,7 +44,19 @@ std::terminate_handler previous_terminate = nullptr;
 constexpr std::uint64_t kEarly = 0;  // ticket of such state; no registry uses this number
 std::size_t early_slots = 0;
 bool init_called = false;
-bool ended_with_scope = false;  // the session ended before the program's status was known
+bool ended_with_scope = false;  // the session ended before the status of the program was known
+/// The state of a program that opens one session after another. A replay replays one of them.
+struct ManySessions {
+  std::int64_t begun = 0;
+  std::optional<Flags> replay;  ///< once it is known that this process replays
+  std::int64_t replayed = 0;    ///< the number of that session
+};
+ManySessions& many_sessions() {
+  static auto* const sessions = new ManySessions;
+  return *sessions;
+}
+std::atomic<bool> is_opening{false};
+bool was_worker = false;
 // Arguments for a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 std::string plain_home;  // likewise of --flor_home
@@ -73,12 +87,18 @@ void end_session(Ending ending, std::string_view message) noexcept {
   Runtime* session = current.exchange(nullptr);
   session_active = false;
   if (!session) return;
+  init_called = false;  // what is registered from now on is too early for the next session
   if (ending == Ending::abandoned) {
     session->abandon(message);
     return;
   }
   const ExitStatus status = session->finish(ending == Ending::failed, message);
   if (status != ExitStatus::done) exit_status = status;
+}
+
+/// A replay of one of many sessions has no later ones.
+void end_with_replay() noexcept {
+  if (::getpid() == owner && many_sessions().replay) end_process(exit_status);
 }
 
 void at_exit(int status, void*) {
@@ -99,7 +119,8 @@ void at_exit(int status, void*) {
               : is_misused ? Ending::abandoned
                            : Ending::failed,
               why);
-  if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
+  const bool is_the_program = many_sessions().begun == 0;  // and not one of its many runs
+  if (status != 0 && ended_with_scope && is_the_program && held()) held()->failed_after_all(why);
   // std::exit may be called here: glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
   if (noted && noted->status != ExitStatus::failed) std::exit(static_cast<int>(noted->status));
@@ -279,8 +300,84 @@ void fence() noexcept {
 
 namespace detail {
 
-Session open_session(int& argc, char** argv, const char* source_file) {
-  Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
+namespace {
+
+/// One session at a time, also where two threads open one.
+class Opening {
+ public:
+  Opening() {
+    if (is_opening.exchange(true)) refuse();
+    if (!runtime()) return;
+    is_opening = false;
+    refuse();
+  }
+  ~Opening() { is_opening = false; }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw Error(
+        "flor::init was called while a session is open: a process has one at a time, so finish() "
+        "that one first, or record in another process");
+  }
+};
+
+/// The number of the session in which the run was recorded.
+std::int64_t session_of_run(const Flags& flags) {
+  const auto store =
+      store::Store::open(store::home_directory(flags.home),
+                         flags.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
+  const store::Run run = run_to_replay(store->catalog(), flags);
+  const auto fact = run.start.environment.find(kSessionFact);
+  return fact == run.start.environment.end() ? 1 : std::atoll(fact->second.c_str());
+}
+
+/// The words as main() gets them.
+class Argv {
+ public:
+  explicit Argv(std::vector<std::string> words) : words_(std::move(words)) {
+    for (std::string& word : words_) argv_.push_back(word.data());
+    argv_.push_back(nullptr);
+    argc = static_cast<int>(words_.size());
+  }
+  char** argv() { return argv_.data(); }
+  int argc = 0;
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> argv_;
+};
+
+/// What a process is to replay that opens many sessions; nothing if it records.
+std::optional<Flags> replay_of_many(const std::vector<std::string>& command) {
+  Argv own(command);
+  if (is_worker()) return worker_flags(own.argc, own.argv());
+  const auto end = std::ranges::find(command, "--");
+  const bool replays = std::any_of(command.begin(), end, [](const std::string& word) {
+    return word == "--replay_flor" || word.starts_with("--replay_flor=");
+  });
+  if (!replays) return std::nullopt;
+  return take_flags(own.argc, own.argv());
+}
+
+/// The flags of the next of many sessions: those of the replay where it is the one, off where it is
+/// another.
+Flags flags_of_next(Flags flags, const std::vector<std::string>& command) {
+  ManySessions& many = many_sessions();
+  flags.session = ++many.begun;
+  if (many.begun == 1 && (many.replay = replay_of_many(command))) {
+    many.replayed = session_of_run(*many.replay);
+  }
+  if (!many.replay) return flags;
+  if (many.begun == many.replayed) return *many.replay;
+  Flags off;
+  off.kwargs = std::move(flags.kwargs);
+  off.home = std::move(flags.home);
+  return off;
+}
+
+Session open_with(Flags flags, const char* source_file) {
   if (flags.help) {
     std::cout << flag_help();
     end_process(ExitStatus::done);
@@ -291,7 +388,6 @@ Session open_session(int& argc, char** argv, const char* source_file) {
   init_called = true;
   if (flags.mode == Mode::off) return Session(Mode::off);
   apply_settings(flags);
-  if (runtime()) throw Error("flor::init was called while a session is open");
   if (early_slots > 0) {
     throw UsageError(
         "flor::checkpoints was called before flor::init, so that its state would "
@@ -310,6 +406,31 @@ Session open_session(int& argc, char** argv, const char* source_file) {
   session_active = true;
   return Session(held()->mode());
 }
+
+}  // namespace
+
+Session open_session(int& argc, char** argv, const char* source_file) {
+  const bool works = is_worker();
+  Flags flags = works ? worker_flags(argc, argv) : take_flags(argc, argv);
+  // The command line of a worker is that of the recording: it is not to record once more.
+  if (was_worker) flags.mode = Mode::off;
+  was_worker = was_worker || works;
+  std::optional<Opening> opening;
+  if (flags.mode != Mode::off) opening.emplace();
+  return open_with(std::move(flags), source_file);
+}
+
+Session open_one_of_many(std::vector<std::string> words, std::vector<std::string> command,
+                         const char* source_file) {
+  const Opening opening;
+  Argv asked(std::move(words));
+  Flags flags = take_flags(asked.argc, asked.argv());
+  flags.arguments = own_arguments(command);
+  flags.command = command;
+  return open_with(flags_of_next(std::move(flags), command), source_file);
+}
+
+void fail_session(std::string_view why) noexcept { end_session(Ending::failed, why); }
 
 }  // namespace detail
 
@@ -334,11 +455,23 @@ Session init(const char* source_file) {
                 "flags are not seen: call flor::init(argc, argv)");
     words = {"program"};
   }
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  int argc = static_cast<int>(words.size());
-  return init(argc, argv.data(), source_file);
+  detail::Argv own(std::move(words));
+  return init(own.argc, own.argv(), source_file);
+}
+
+Session init(const Recording& recording, const char* source_file) {
+  if (recording.name.empty()) {
+    throw UsageError("flor::init({.name = ...}): the experiment needs a name");
+  }
+  std::vector<std::string> command = detail::command_line("/proc/self/cmdline");
+  if (command.empty()) command = {"program"};
+  std::vector<std::string> words{command.front(), "--flor=" + recording.name};
+  if (!recording.home.empty()) words.push_back("--flor_home=" + recording.home.string());
+  words.insert(words.end(), recording.flags.begin(), recording.flags.end());
+  for (const auto& [name, value] : recording.kwargs) {
+    words.push_back("--kwargs=" + name + "=" + value);
+  }
+  return detail::open_one_of_many(std::move(words), std::move(command), source_file);
 }
 
 void own_flags(std::initializer_list<std::string_view> names) { detail::keep_own_flags(names); }
@@ -356,6 +489,7 @@ Session::~Session() {
   detail::ended_with_scope = !unwinding && detail::runtime();
   detail::end_session(unwinding ? detail::Ending::failed : detail::Ending::normal,
                       unwinding ? "an exception ended the program" : "");
+  if (!unwinding) detail::end_with_replay();
 }
 
 std::string Session::run() const {
@@ -366,6 +500,7 @@ std::string Session::run() const {
 void Session::finish() noexcept {
   if (std::exchange(mode_, Mode::off) == Mode::off) return;
   detail::end_session(detail::Ending::normal, "");
+  detail::end_with_replay();
   // The signal came too late for a checkpoint, but the program may still run for a long time, so it
   // gets the signal.
   const int signal = detail::pending_signal.exchange(0);

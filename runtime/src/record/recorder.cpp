@@ -6,6 +6,7 @@
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
 #include "protocol/sweep_fact.h"
+#include "protocol/value_text.h"
 #include "ranks/rank_group.h"
 #include "record/run_report.h"
 #include "record/source_commit.h"
@@ -65,6 +66,7 @@ void describe_process(store::NewRun& run, const Flags& flags, const std::filesys
     run.environment[kSweepFact] = sweep;
     ::unsetenv(kSweepVariable);  // programs that this one starts are not part of the sweep
   }
+  if (flags.session > 1) run.environment[kSessionFact] = std::to_string(flags.session);
 }
 
 /// Records the sweep that the run belongs to as an argument, too. A resumed run does it again,
@@ -396,6 +398,32 @@ std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   });
   background_->drain();
   return storage_.find(best);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Pinned values.
+
+/// A fork executes again what its parent executed before its loops, and logs that for itself.
+std::optional<store::Value> Recorder::recorded_pinned(std::string_view name) {
+  const store::Catalog& catalog = store_->catalog();
+  std::vector<std::int64_t> runs;
+  if (resumer_.leads()) runs.push_back(run_.id);
+  const bool outside = journal_.place().epoch < 0;
+  if (const auto fork = resumer_.leads() && outside ? catalog.fork(run_.id) : std::nullopt) {
+    try {
+      runs.push_back(catalog.resolve(fork->parent).id);
+    } catch (const NotFound&) {  // it was removed since
+    }
+  }
+  FoundPinned found = visits_.pinned.next(catalog, runs, name, journal_);
+  if (found.tells && found.here.suppressed) {
+    say(Level::warn,
+        fmt::format("flor::pinned(\"{}\") at {} is not in the record of run {}: its function is "
+                    "called again, and what it returns on the way to where the run goes on may be "
+                    "something else",
+                    name, print_place(found.here.place), run_.key.substr(0, 8)));
+  }
+  return std::move(found.value);
 }
 
 // ---------------------------------------------------------------------------------------------

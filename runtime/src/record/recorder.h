@@ -38,6 +38,7 @@ class Recorder : public Runtime {
   void arrive(Frame& frame, bool gone) override { resumer_.arrive(frame, gone); }
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
+  std::optional<store::Value> recorded_pinned(std::string_view name) override;
   void fence() noexcept override { loops_.taker().fence(); }
   void settle() noexcept override { loops_.taker().settle(); }
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;

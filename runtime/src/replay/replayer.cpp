@@ -3,6 +3,7 @@
 #include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "protocol/value_text.h"
 #include "replay/findings_verifier.h"
 #include "replay/skip.h"
 #include "session/run_choice.h"
@@ -300,6 +301,7 @@ void Replayer::enter_section(bool recorded) {
         "the record ends inside this loop: what the program logs after it is not kept");
   }
   section_ours_ = ours && recorded;
+  in_record_ = recorded;
   enter_part(store::part_outside(section), section_ours_);
   times_.begin_part();
 }
@@ -330,6 +332,20 @@ void Replayer::post(std::function<void(PartChecker&)> what) {
     flush_journal();
     what(*parts_);
   });
+}
+
+/// What the program was not told when it was recorded leads it away from the record.
+std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
+  FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
+  if (found.value || !in_record_) return std::move(found.value);
+  post([](PartChecker& parts) { parts.doubt(); });
+  if (found.tells) {
+    say(Level::warn,
+        fmt::format("flor::pinned(\"{}\") at {} is not in the record of run {}: its function is "
+                    "called, and everything from here on is doubtful",
+                    name, print_place(found.here.place), run_.key.substr(0, 8)));
+  }
+  return std::nullopt;
 }
 
 // ---------------------------------------------------------------------------------------------

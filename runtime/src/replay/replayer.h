@@ -64,6 +64,7 @@ class Replayer : public Runtime, private WalkHost {
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override {
     return arguments_.value(name, fallback);
   }
+  std::optional<store::Value> recorded_pinned(std::string_view name) override;
   void note_argument(const store::Argument&) override {}
   std::string save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
                               std::vector<Slot> objects) override;
@@ -129,6 +130,7 @@ class Replayer : public Runtime, private WalkHost {
 
   EpochPath path_;             // of the iteration that is being executed
   bool section_ours_ = false;  // values logged outside the loops are kept
+  bool in_record_ = true;      // the recorded run came as far as the program has come
   bool interrupted_told_ = false;
   WorkDone work_;
   std::int64_t visited_ = 0;  // number of requested epochs that were visited

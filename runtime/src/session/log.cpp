@@ -15,6 +15,18 @@
 namespace flor::detail {
 namespace {
 
+void refuse_at_pinned(std::string_view name) {
+  if (inside_pinned) [[unlikely]] {
+    throw UsageError(
+        "it is logged by the function of flor::pinned, which a replay does not call: log it after "
+        "that");
+  }
+  if (name.starts_with(kPinnedPrefix)) [[unlikely]] {
+    throw UsageError(
+        fmt::format("names that begin with {} are those of pinned values", kPinnedPrefix));
+  }
+}
+
 /// Calls `append` with the session's journal, if there is a session. A failure is reported, never
 /// thrown.
 template <typename Append>
@@ -23,6 +35,7 @@ void with_journal(std::string_view name, Append&& append) noexcept {
   if (!session) return;
   const Inside inside;
   try {
+    refuse_at_pinned(name);
     append(session->journal());
   } catch (const std::exception& error) {
     log_refused(name, error.what());

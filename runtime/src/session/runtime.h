@@ -6,6 +6,7 @@
 #include "retention/retention.h"
 #include "session/journal.h"
 #include "session/loaded_inputs.h"
+#include "session/pinned.h"
 #include "session/visited_places.h"
 #include "state/registry.h"
 
@@ -135,6 +136,9 @@ class Runtime {
   std::optional<RecordedLoad> next_load(std::string_view text) {
     return visits_.loads.next(store_->catalog(), run(), text, journal_);
   }
+  /// What the program was told when it pinned a value of this name here; nothing where it is to ask
+  /// anew.
+  virtual std::optional<store::Value> recorded_pinned(std::string_view name) = 0;
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
@@ -205,10 +209,11 @@ class Runtime {
   std::shared_ptr<store::Store> store_;
   Registry registry_;
   Journal journal_;
-  /// Counts at which places the program saves and loads checkpoints.
+  /// The places at which the program did something by which it is known again.
   struct Visits {
     VisitedPlaces saves;
     LoadedInputs loads;
+    PinnedValues pinned;
   };
   Visits visits_;
   std::vector<Frame*> frames_;
@@ -226,6 +231,12 @@ class Runtime {
 
 /// Does the work of flor::init. Throws where flor::init prints the reason and ends the program.
 Session open_session(int& argc, char** argv, const char* source_file);
+/// The same for one of the sessions that a program opens one after another (flor::Recording).
+/// `words`: a command line that asks for it. `command`: the command line of the process.
+Session open_one_of_many(std::vector<std::string> words, std::vector<std::string> command,
+                         const char* source_file);
+/// Ends the session, if there is one, as that of a program that failed.
+void fail_session(std::string_view why) noexcept;
 /// The current session, or null.
 Runtime* runtime() noexcept;
 /// The store of a program whose session is off.

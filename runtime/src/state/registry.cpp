@@ -6,12 +6,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <sstream>
 
 namespace flor::detail {
 
 namespace {
+
+/// Never given twice in a process: what was registered with one session may outlive it, and must
+/// not end what is registered with the next.
+std::atomic<std::uint64_t> next_ticket{1};
 
 std::vector<std::string> sorted_lines(const std::string& text) {
   std::vector<std::string> lines;
@@ -81,8 +86,8 @@ std::vector<std::uint64_t> Registry::add(std::vector<Slot> slots) {
   list_.clear();
   std::vector<std::uint64_t> tickets;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    tickets.push_back(next_ticket_);
-    entries_.emplace_hint(entries_.end(), next_ticket_++,
+    tickets.push_back(next_ticket++);
+    entries_.emplace_hint(entries_.end(), tickets.back(),
                           Entry{std::move(names[i]), std::move(slots[i])});
   }
   return tickets;

@@ -80,7 +80,6 @@ class Registry {
   std::map<std::uint64_t, Entry> entries_;  // by ticket, and so in the order of registration
   SlotNames names_;
   mutable std::string list_;  // what list() returns; empty: out of date
-  std::uint64_t next_ticket_ = 1;
 };
 
 /// The names under which attached locals are stored.
