@@ -15,7 +15,7 @@ from ._engine import Busy, Damaged, Error, NotFound, UsageError, __version__
 from ._log import log, log_histogram, log_image, log_table, log_tensor
 from ._loops import Attached, Cell, Loop, attached, loop
 from ._query import load, query
-from ._session import Session, arg, catching_up, fence, init, mode, output, recording, replaying
+from ._session import Session, arg, catching_up, fence, init, input, mode, output, recording, replaying
 
 __all__ = [
     "Attached", "Busy", "Cell", "Checkpoint", "Checkpoints", "Damaged", "Error", "Loop", "NotFound", "Session",

@@ -89,6 +89,12 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   shown.decisions = with_gaps(shown);
   shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
   shown.forks.is_parent_there = !shown.forks.from || is_there(catalog, shown.forks.from->parent);
+  constexpr std::size_t kKin = 100;
+  for (store::UsedFile& file : catalog.files(id)) {
+    std::vector<store::FileKin> kin = catalog.kin_of(id, file, kKin);
+    shown.files.push_back({std::move(file), std::move(kin)});
+  }
+  shown.readers = catalog.readers_of(shown.run.key, kKin);
   return shown;
 }
 

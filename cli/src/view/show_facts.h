@@ -38,6 +38,14 @@ struct ShownRun {
     bool is_parent_there = true;      ///< false: the run that it was forked from was removed
   } forks = {};
 
+  /// What the run has read and written, and the runs that this connects it with.
+  struct File {
+    store::UsedFile file;
+    std::vector<store::FileKin> kin;  ///< latest first, the first few
+  };
+  std::vector<File> files = {};
+  std::vector<store::FileKin> readers = {};  ///< runs that loaded its checkpoints, likewise
+
   static ShownRun read(const store::Catalog& catalog, store::Run run);
 
   /// The name of a main loop; its ordinal if the catalog does not know it.

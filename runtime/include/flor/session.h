@@ -59,10 +59,23 @@ Session init(const char* source_file = __builtin_FILE());
 /// `flor::own_flags({"--record"})`. To be called before flor::init.
 void own_flags(std::initializer_list<std::string_view> names);
 
+/// The path itself, of a file or directory that the program reads:
+/// `std::ifstream(flor::input("data/train.csv"))`. The run gets to know what is in there: place,
+/// size, and a digest of the content (XXH3-128; of a directory, of all names and contents in it; of
+/// a link in it, of where it leads). A replay whose input has other content is doubtful and names
+/// the file; a run that is resumed or forked says it in a line. `flor show` names the runs that wrote
+/// the same content by flor::output.
+///
+/// The content is read when it is named, once, and not again as long as the size and the times of
+/// the files in there stay the same, in later runs of this store neither. What cannot be read is no
+/// input; a line says so, and the program goes on. Call it before the file is opened; any thread.
+std::filesystem::path input(const std::filesystem::path& path);
+
 /// A path for a file of the program's own: `std::ofstream(flor::output("samples/7.png"))`. The path
 /// itself, with its directories made; during a replay the same path in a directory of that replay
 /// (of each of its processes, where it has several) in the store, so that the files of the
-/// recording stay.
+/// recording stay. What a recording wrote there is an output of the run: size and digest are those
+/// at its end, also where it is interrupted or fails. A killed process tells of none. Any thread.
 std::filesystem::path output(const std::filesystem::path& path);
 
 /// The mode of the current session.

@@ -383,7 +383,15 @@ std::filesystem::path output(const std::filesystem::path& path) {
                               error.message()));
     }
   }
+  if (session) session->note_output(place);
   return place;
+}
+
+std::filesystem::path input(const std::filesystem::path& path) {
+  detail::run_inside([&] {
+    if (detail::Runtime* session = detail::runtime()) session->note_input(path);
+  });
+  return path;
 }
 
 Mode mode() noexcept {

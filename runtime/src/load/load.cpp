@@ -2,6 +2,7 @@
 #include "checkpoint/transfer.h"
 #include "load/input_choice.h"
 #include "session/runtime.h"
+#include "session/used_files.h"
 #include "snapshot/held_state.h"
 #include "snapshot/restore.h"
 #include "state/registry.h"
@@ -105,6 +106,10 @@ store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::s
     if (is_new) say_new(*session, text, chosen.named.reference);
     name_checkpoint(chosen.named.reference, [&] { use(chosen.named.info.id); });
     log_json(name, record_of(called, chosen.named));
+    if (session) {
+      session->note_read(UsedFiles::checkpoint(chosen.named.reference, chosen.named.info.digest,
+                                               chosen.named.info.raw_bytes, session->epoch_now()));
+    }
     return chosen.named;
   } catch (const Error& error) {
     log_json(name, record_of(called, error));

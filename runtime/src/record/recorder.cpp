@@ -128,7 +128,8 @@ Recorder::Recorder(Flags flags)
                 .run = run_,
                 .priority = priority_,
                 .group = group_,
-                .flush_journal = [this] { flush_journal(); }}),
+                .flush_journal = [this] { flush_journal(); },
+                .written_files = [this] { return files_->written(); }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -239,6 +240,8 @@ Recorder::Recorder(Flags flags)
     if (resumed_) say(Level::result, print_resumed(run_, from->point));
     resumer_.lead(*std::move(from));
   }
+  files_.emplace(store_->home(), run_.start.repository, run_.start.directory);
+  if (resumed_ || forked) files_->know(catalog.files(resumed_ ? run_.id : forked->parent.id));
   group_.begin(*store_, run_, std::move(own), loops_.schedule());
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
@@ -264,6 +267,26 @@ void Recorder::note_argument(const store::Argument& argument) {
     storage_.rows().update([run = run_.id, argument](store::Catalog& catalog) {
       catalog.add_argument(run, argument);
     });
+  });
+}
+
+void Recorder::note_input(const std::filesystem::path& path) {
+  const auto read = files_->read(path, epoch_now());
+  if (!read || !read->is_new) return;
+  if (!read->difference.empty()) {
+    say(Level::warn, fmt::format("{}: run {} goes on with what is there now", read->difference,
+                                 run_.key.substr(0, 8)));
+  }
+  note_read(read->file);
+}
+
+void Recorder::note_output(const std::filesystem::path& path) { files_->write(path, epoch_now()); }
+
+void Recorder::note_read(const store::UsedFile& what) {
+  if (what.source == run_.key) return;
+  background_->post([this, what] {
+    storage_.rows().update(
+        [run = run_.id, what](store::Catalog& catalog) { catalog.add_file(run, what); });
   });
 }
 

@@ -10,6 +10,7 @@
 #include "record/training_news.h"
 #include "resume/resumer.h"
 #include "session/runtime.h"
+#include "session/used_files.h"
 
 #include <flor/store/store.h>
 
@@ -38,6 +39,9 @@ class Recorder : public Runtime {
   void arrive(Frame& frame, bool gone) override { resumer_.arrive(frame, gone); }
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
+  void note_input(const std::filesystem::path& path) override;
+  void note_output(const std::filesystem::path& path) override;
+  void note_read(const store::UsedFile& what) override;
   void fence() noexcept override { loops_.taker().fence(); }
   void settle() noexcept override { loops_.taker().settle(); }
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;
@@ -76,6 +80,7 @@ class Recorder : public Runtime {
   EarlyEnd early_end_;
   Resumer resumer_;
   RunArguments arguments_;
+  std::optional<UsedFiles> files_;  // since the constructor
   Ordinals ordinals_;   // background thread
   NanWatch nan_watch_;  // background thread
   bool resumed_ = false;

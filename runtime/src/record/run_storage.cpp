@@ -146,9 +146,18 @@ std::optional<store::FoundCheckpoint> RunStorage::find(bool best) {
 // ---------------------------------------------------------------------------------------------
 // The end.
 
+void RunStorage::enter_written_files() {
+  for (const store::UsedFile& file : parts_.written_files()) {
+    rows_.update([run = parts_.run.id, file](store::Catalog& catalog) {
+      catalog.add_file(run, file);
+    });
+  }
+}
+
 void RunStorage::write_rest() noexcept {
   try {
     rows_.begin_end(says_in_journal_);
+    enter_written_files();
     write_waiting();
     checkpoints_.give_up();
     rows_.give_up_rest();

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::detail {
 
@@ -29,6 +30,8 @@ class RunStorage {
     std::shared_ptr<store::BackgroundPriority> priority;
     GroupMember& group;
     std::function<void()> flush_journal;  ///< adds the values that were logged so far
+    /// The outputs of the program, as they are now.
+    std::function<std::vector<store::UsedFile>()> written_files;
   };
   explicit RunStorage(Parts parts);
 
@@ -80,6 +83,7 @@ class RunStorage {
  private:
   void flush_outputs() noexcept;
   void flush_printed() noexcept;
+  void enter_written_files();
   /// Tries everything once more at the end; what cannot be written then is a gap.
   void write_rest() noexcept;
 

@@ -14,6 +14,7 @@
 #include "replay/segment_walk.h"
 #include "session/outputs.h"
 #include "session/runtime.h"
+#include "session/used_files.h"
 #include "verdict/verdict.h"
 
 #include <flor/store/store.h>
@@ -65,6 +66,7 @@ class Replayer : public Runtime, private WalkHost {
     return arguments_.value(name, fallback);
   }
   void note_argument(const store::Argument&) override {}
+  void note_input(const std::filesystem::path& path) override;
   std::string save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
                               std::vector<Slot> objects) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
@@ -120,6 +122,7 @@ class Replayer : public Runtime, private WalkHost {
   Comparison comparison_;
   // None of the next where there is nothing to do.
   std::optional<ReplayFiles> files_;  // of the program's own
+  std::optional<UsedFiles> inputs_;
   std::unique_ptr<RecordedState> state_;
   std::unique_ptr<SegmentWalk> walk_;
   std::unique_ptr<PartChecker> parts_;  // on the background thread, read after draining

@@ -123,6 +123,13 @@ class Runtime {
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
+  /// The program reads, or writes, this file or directory. Any thread.
+  virtual void note_input(const std::filesystem::path& path) = 0;
+  virtual void note_output(const std::filesystem::path& /*path*/) {}
+  /// The program has read that. Any thread.
+  virtual void note_read(const store::UsedFile& /*what*/) {}
+  /// Of the main loops; -1 outside of them. Any thread.
+  std::int64_t epoch_now();
 
   /// The code after this may write the registered state; any thread.
   virtual void fence() noexcept {}

@@ -30,6 +30,10 @@ class Comparison {
              const std::vector<StateDifference>& differences);
   /// The program computes something other than was recorded, whatever is compared.
   void computation_changed();
+  /// The program reads something other than was recorded: all that it computes from now on is
+  /// doubtful, if nothing differs. The first reason is said with every result.
+  void doubt(std::string why);
+  bool is_doubted() const;
   /// Something else than a value is not as recorded.
   void difference(std::int64_t part, std::string what);
 
@@ -44,7 +48,7 @@ class Comparison {
   struct Tally {
     store::ReplayResult result;
     std::int64_t others = 0;
-    store::ReplayResult with_verdict(bool changed) const;
+    store::ReplayResult with_verdict(bool changed, const std::string& doubt) const;
   };
   template <typename Change>
   void count(std::int64_t part, Change change);
@@ -53,6 +57,7 @@ class Comparison {
 
   mutable std::mutex mutex_;
   bool changed_ = false;
+  std::string doubt_;  // empty: none
   Tally all_;
   std::map<std::int64_t, Tally> parts_;
   std::vector<std::string> lines_;

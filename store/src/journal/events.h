@@ -60,6 +60,9 @@ enum class EventKind : std::uint16_t {
   drop = 37,
   merge = 38,
   label = 39,
+  // 40 and 41 are free
+  input = 42,
+  output = 43,
 };
 
 /// Calls `visit(kind, bytes)` for each frame of an event: as many pieces as it takes, and the rest.
@@ -96,6 +99,17 @@ struct RunEvent {
 struct ArgumentEvent {
   static constexpr auto kKind = EventKind::argument;
   Argument argument;  ///< as `Argument::recorded` gives it
+};
+
+/// What the run has read. Its `use` is that of the event.
+struct InputEvent {
+  static constexpr auto kKind = EventKind::input;
+  UsedFile file;
+};
+/// What the run has written; replaces the output of this name.
+struct OutputEvent {
+  static constexpr auto kKind = EventKind::output;
+  UsedFile file;
 };
 
 struct ProgressEvent {

@@ -13,6 +13,7 @@
 #include "view/joined_rows.h"
 #include "view/printed_lines.h"
 #include "view/show_facts.h"
+#include "view/show_files.h"
 #include "view/show_json.h"
 #include "view/show_recording.h"
 #include "view/show_retention.h"
@@ -451,6 +452,7 @@ void print_replays(Context& context, const ShownRun& shown) {
 void print_run(Context& context, const ShownRun& shown, bool all) {
   print_head(context, shown, all);
   if (all) print_arguments(context, shown.arguments);
+  print_files(context, shown, all);
   print_metrics(context, shown.metrics);
   if (!all) {
     print_saved(context, shown);

@@ -15,6 +15,9 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
 /// The same for all else: checkpoints, loops, decisions and gaps. The run is interrupted then.
 void forget_facts_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
+/// The same for what the run has read and written, which `forget_facts_after` does, too.
+void forget_files_after(Connection& connection, std::int64_t run, const ResumePoint& point);
+
 /// The first step of a loop that is executed again, in the epoch in which a run is resumed. Code of
 /// the iteration itself is executed again, but not nested loops, as far as they had come.
 std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point);

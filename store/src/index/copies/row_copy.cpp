@@ -47,7 +47,8 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"strategy", "run"},
     {"saved", "number"},
     {"score", "number, name"},
-    {"fork", "run"}};
+    {"fork", "run"},
+    {"used_file", "use, name, digest, source"}};
 /// The same for logged and found values.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 
