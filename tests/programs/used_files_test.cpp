@@ -1,6 +1,8 @@
 // What programs read and write, and which runs that connects.
 #include "workbench.h"
 
+#include <flor/store/used_files.h>
+
 #include <nlohmann/json.hpp>
 
 #include <csignal>
@@ -47,7 +49,7 @@ class UsedFiles : public ::testing::Test {
   /// The inputs and outputs of the run, each as "use kind name bytes epoch".
   Words files(const store::Run& run) const {
     Words texts;
-    for (const store::UsedFile& file : bench_.store()->catalog().files(run.id)) {
+    for (const store::UsedFile& file : store::files_of(*bench_.store(), run.id)) {
       texts.push_back((file.use == store::FileUse::input ? "input " : "output ") +
                       std::string(to_string(file.kind)) + " " + file.name + " " +
                       std::to_string(file.bytes) + " " + std::to_string(file.epoch));

@@ -3,7 +3,8 @@
 
 #include "protocol/build_recipe.h"
 
-#include <flor/store/catalog.h>
+#include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <cstdint>
 #include <optional>
@@ -46,7 +47,7 @@ struct ShownRun {
   std::vector<File> files = {};
   std::vector<store::FileKin> readers = {};  ///< runs that loaded its checkpoints, likewise
 
-  static ShownRun read(const store::Catalog& catalog, store::Run run);
+  static ShownRun read(const store::Store& store, store::Run run);
 
   /// The name of a main loop; its ordinal if the catalog does not know it.
   std::string loop_name(std::int64_t ordinal) const;

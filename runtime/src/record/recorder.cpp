@@ -241,7 +241,7 @@ Recorder::Recorder(Flags flags)
     resumer_.lead(*std::move(from));
   }
   files_.emplace(store_->home(), run_.start.repository, run_.start.directory);
-  if (resumed_ || forked) files_->know(catalog.files(resumed_ ? run_.id : forked->parent.id));
+  if (resumed_ || forked) files_->know(store::files_of(*store_, resumed_ ? run_.id : forked->parent.id));
   group_.begin(*store_, run_, std::move(own), loops_.schedule());
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
@@ -286,7 +286,7 @@ void Recorder::note_read(const store::UsedFile& what) {
   if (what.source == run_.key) return;
   background_->post([this, what] {
     storage_.rows().update(
-        [run = run_.id, what](store::Catalog& catalog) { catalog.add_file(run, what); });
+        [this, what](store::Catalog&) { store::add_file(*store_, run_.id, what); });
   });
 }
 

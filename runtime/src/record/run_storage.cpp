@@ -148,8 +148,8 @@ std::optional<store::FoundCheckpoint> RunStorage::find(bool best) {
 
 void RunStorage::enter_written_files() {
   for (const store::UsedFile& file : parts_.written_files()) {
-    rows_.update([run = parts_.run.id, file](store::Catalog& catalog) {
-      catalog.add_file(run, file);
+    rows_.update([this, file](store::Catalog&) {
+      store::add_file(*parts_.store, parts_.run.id, file);
     });
   }
 }

@@ -9,6 +9,7 @@
 #include "session/outputs.h"
 
 #include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <filesystem>
 #include <functional>

@@ -117,7 +117,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
 void Replayer::open(bool strong) {
   files_.emplace(store::home_directory(flags_.home), run_.key);
   inputs_.emplace(store::home_directory(flags_.home), run_.start.repository, run_.start.directory);
-  inputs_->know(store_->catalog().files(run_.id));
+  inputs_->know(store::files_of(*store_, run_.id));
   if (!flags_.shows_what_is_stored()) probes_->announce();
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);

@@ -13,6 +13,7 @@
 #include <flor/loop.h>
 #include <flor/session.h>
 #include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <chrono>
 #include <cstdint>

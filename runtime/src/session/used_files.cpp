@@ -2,7 +2,6 @@
 
 #include "base/notice.h"
 #include "base/text.h"
-#include "file/paths.h"
 
 #include <flor/store/error.h>
 
@@ -49,7 +48,7 @@ std::string difference_of(const store::UsedFile& now, const std::vector<store::U
 UsedFiles::UsedFiles(const fs::path& home, fs::path repository, fs::path directory)
     : repository_(std::move(repository)),
       directory_(std::move(directory)),
-      contents_(store::Paths{home}.contents()) {}
+      contents_(home / "contents") {}
 
 void UsedFiles::know(std::vector<store::UsedFile> recorded) {
   for (store::UsedFile& file : recorded) {

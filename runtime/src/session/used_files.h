@@ -3,7 +3,7 @@
 
 #include "file/content.h"
 
-#include <flor/store/catalog.h>
+#include <flor/store/used_files.h>
 
 #include <cstdint>
 #include <filesystem>

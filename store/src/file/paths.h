@@ -63,8 +63,6 @@ struct Paths {
   std::filesystem::path journal_bell() const { return home / "journals.bell"; }
   /// Touched when there is a request to watches.
   std::filesystem::path watcher_bell() const { return home / "watchers.bell"; }
-  /// What is known of the content of files that programs have read; may go at any time.
-  std::filesystem::path contents() const { return home / "contents"; }
   std::filesystem::path quarantine() const { return home / "quarantine"; }
   std::filesystem::path locks() const { return home / "locks"; }
   std::filesystem::path lock(std::string_view key) const {

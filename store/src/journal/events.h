@@ -8,6 +8,7 @@
 #include "file/frames.h"
 
 #include <flor/store/catalog.h>
+#include <flor/store/used_files.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -607,7 +607,7 @@ int Show::run(Context& context) {
     show_printed(context, choice);
     return 0;
   }
-  const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
+  const ShownRun shown = ShownRun::read(context.store(), std::move(choice.run));
   if (choice.epoch) {
     const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);
     if (context.json()) {

@@ -96,34 +96,6 @@ struct Run {
   std::string unreadable = {};
 };
 
-/// On disk: append only.
-enum class FileUse : std::uint8_t { input = 0, output = 1 };
-enum class UsedKind : std::uint8_t { file = 0, directory = 1, checkpoint = 2, query = 3 };
-std::string_view to_string(UsedKind kind);
-
-/// What a run has read or written, as its content was then.
-struct UsedFile {
-  FileUse use = FileUse::input;
-  UsedKind kind = UsedKind::file;
-  /// Relative to the root of the repository where it lies in there, else absolute; of a checkpoint
-  /// KEY@EPOCH or KEY@NAME.
-  std::string name;
-  std::string place;        ///< absolute; empty for what is no file
-  std::uint64_t bytes = 0;  ///< of a directory those of its files together
-  std::int64_t files = 0;   ///< of a directory; else 1
-  Digest digest;            ///< of the content; see docs/internals/format.md
-  std::int64_t epoch = -1;  ///< in which it was named first; -1: outside of the main loops
-  std::string source;       ///< key of the run that it is known to come from; else empty
-  bool operator==(const UsedFile&) const = default;
-};
-
-/// Another run that has to do with a file of a run.
-struct FileKin {
-  std::string run;         ///< key
-  std::string experiment;  ///< empty where the run is not in the store
-  std::string name;        ///< of the file there; empty where it is no file of that run
-};
-
 /// How much of each run `Catalog::runs` returns.
 enum class RunDetail {
   all,
@@ -527,9 +499,6 @@ class Catalog {
 
   /// Secrets are masked (`Argument::recorded`).
   void add_argument(std::int64_t run, const Argument& argument);
-  /// The same name with the same content and source, used in the same way, counts once. An output
-  /// replaces what was said of its name.
-  void add_file(std::int64_t run, const UsedFile& file);
   void put_main_loop(std::int64_t run, const MainLoop& loop);  ///< inserts or updates
   void add_iteration(std::int64_t run, const Iteration& iteration);
   void add_execution(std::int64_t run, const LoopExecution& execution);
@@ -607,13 +576,6 @@ class Catalog {
   std::vector<Run> passed_over(std::string_view spec) const;
   std::optional<RunBuild> build(std::int64_t run) const;  ///< absent where the program said nothing
   std::vector<Argument> arguments(std::int64_t run) const;
-  std::vector<UsedFile> files(std::int64_t run) const;  ///< inputs first, each by name
-  /// Of an input the runs that it comes from: which wrote the same content before this run ended,
-  /// or which it names. Of an output the runs that read the same content after this run began.
-  /// Latest first, at most `most`; files without content have none.
-  std::vector<FileKin> kin_of(std::int64_t run, const UsedFile& file, std::size_t most) const;
-  /// The runs that read something whose source is the run of this key; latest first.
-  std::vector<FileKin> readers_of(std::string_view key, std::size_t most) const;
   std::vector<MainLoop> main_loops(std::int64_t run) const;
   std::vector<Iteration> iterations(std::int64_t run) const;
   std::vector<LoopExecution> executions(std::int64_t run) const;

@@ -1,11 +1,13 @@
-// Catalog: what runs have read and written, and which runs that connects.
+// What runs have read and written, and which runs that connects.
 #include "database/database.h"
 #include "database/rows.h"
+#include "database/store_impl.h"
 #include "index/catalog/labels.h"
 #include "index/catalog/resume_rows.h"
 #include "index/writing.h"
 
-#include <flor/store/catalog.h>
+#include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <limits>
 
@@ -16,7 +18,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// A kind of a later version counts as a file.
 UsedKind kind_of(std::int64_t number) {
-  const bool known = number >= 0 && number <= static_cast<std::int64_t>(UsedKind::query);
+  const bool known = number >= 0 && number <= static_cast<std::int64_t>(UsedKind::checkpoint);
   return known ? static_cast<UsedKind>(number) : UsedKind::file;
 }
 
@@ -49,8 +51,6 @@ std::string_view to_string(UsedKind kind) {
       return "directory";
     case UsedKind::checkpoint:
       return "checkpoint";
-    case UsedKind::query:
-      return "query";
   }
   return "file";
 }
@@ -73,15 +73,17 @@ void forget_files_after(Connection& connection, std::int64_t run, const ResumePo
   connection("DELETE FROM used_file WHERE run = ?1 AND epoch >= ?2", run, first)->run();
 }
 
-void Catalog::add_file(std::int64_t run, const UsedFile& file) {
-  if (file.use == FileUse::input) return write(*database_, run, InputEvent{file});
-  write(*database_, run, OutputEvent{file});
+void add_file(Store& store, std::int64_t run, const UsedFile& file) {
+  Database& database = *store.impl().database;
+  if (file.use == FileUse::input) return write(database, run, InputEvent{file});
+  write(database, run, OutputEvent{file});
 }
 
-std::vector<UsedFile> Catalog::files(std::int64_t run) const {
-  const Lock lock(database_->mutex);
+std::vector<UsedFile> files_of(const Store& store, std::int64_t run) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
   std::vector<UsedFile> files;
-  const auto rows = database_->connection(
+  const auto rows = database.connection(
       "SELECT use, kind, name, place, bytes, files, digest, epoch, source FROM used_file WHERE run "
       "= ?1 ORDER BY use, name, epoch, digest, source",
       run);
@@ -94,12 +96,13 @@ std::vector<UsedFile> Catalog::files(std::int64_t run) const {
   return files;
 }
 
-std::vector<FileKin> Catalog::kin_of(std::int64_t run, const UsedFile& file,
-                                     std::size_t most) const {
-  const Lock lock(database_->mutex);
+std::vector<FileKin> kin_of(const Store& store, std::int64_t run, const UsedFile& file,
+                            std::size_t most) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
   const auto limit = static_cast<std::int64_t>(most);
   if (!file.source.empty()) {
-    std::vector<FileKin> kin = read_kin(*database_->connection(
+    std::vector<FileKin> kin = read_kin(*database.connection(
         "SELECT key, experiment.name, '' FROM run JOIN experiment ON experiment.id = "
         "run.experiment WHERE key = ?1 LIMIT ?2",
         file.source, limit));
@@ -108,7 +111,7 @@ std::vector<FileKin> Catalog::kin_of(std::int64_t run, const UsedFile& file,
   }
   if (file.bytes == 0) return {};
   const bool is_input = file.use == FileUse::input;
-  return read_kin(*database_->connection(
+  return read_kin(*database.connection(
       "SELECT run.key, experiment.name, used_file.name FROM used_file JOIN run ON run.id = "
       "used_file.run JOIN experiment ON experiment.id = run.experiment JOIN run AS own ON own.id = "
       "?1 WHERE digest = ?2 AND use = ?3 AND source = '' AND run.id <> own.id AND CASE ?3 WHEN 1 "
@@ -118,9 +121,10 @@ std::vector<FileKin> Catalog::kin_of(std::int64_t run, const UsedFile& file,
       run, file.digest, is_input ? 1 : 0, limit, kLater));
 }
 
-std::vector<FileKin> Catalog::readers_of(std::string_view key, std::size_t most) const {
-  const Lock lock(database_->mutex);
-  return read_kin(*database_->connection(
+std::vector<FileKin> readers_of(const Store& store, std::string_view key, std::size_t most) {
+  Database& database = *store.impl().database;
+  const Lock lock(database.mutex);
+  return read_kin(*database.connection(
       "SELECT run.key, experiment.name, used_file.name FROM used_file JOIN run ON run.id = "
       "used_file.run JOIN experiment ON experiment.id = run.experiment WHERE source = ?1 AND "
       "source <> '' AND run.key <> ?1 AND NOT " FLOR_IS_REMOVED(
