@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using nlohmann::json;
 
 class UsedFiles : public ::testing::Test {
  protected:
@@ -33,8 +33,8 @@ class UsedFiles : public ::testing::Test {
     std::ofstream(file(name)) << text;
   }
   store::Run record(const std::string& name, const Words& kwargs) const {
-    const auto result = bench_.run(
-        "pipeline", Words{"--flor", name, "--flor_every", "1", "--kwargs"} + kwargs);
+    const auto result =
+        bench_.run("pipeline", Words{"--flor", name, "--flor_every", "1", "--kwargs"} + kwargs);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, Not(HasSubstr("warning"))) << result.err;
     return bench_.last_run();
@@ -66,10 +66,10 @@ TEST_F(UsedFiles, AreRecordedAndConnectRuns) {
   const store::Run second = record("second", {"reads=" + file("out/model.txt").string()});
   const store::Run other = record("other", {"reads=data/train.txt"});
   const auto expect_all = [&] {
-    EXPECT_THAT(files(first), ElementsAre("input file data/train.txt 6 -1",
-                                          "output file out/model.txt " +
-                                              std::to_string(fs::file_size(file("out/model.txt"))) +
-                                              " -1"));
+    EXPECT_THAT(files(first),
+                ElementsAre("input file data/train.txt 6 -1",
+                            "output file out/model.txt " +
+                                std::to_string(fs::file_size(file("out/model.txt"))) + " -1"));
     const json one = shown(first.key), two = shown(second.key);
     ASSERT_THAT(one["inputs"], SizeIs(1));
     EXPECT_EQ(one["inputs"][0]["place"], file("data/train.txt").string());
@@ -173,8 +173,9 @@ TEST_F(UsedFiles, OfAResumedRunAreThoseOfItsWay) {
   write("data/train.txt", "1 2 3\n");
   auto options = bench_.options();
   options.environment["RAISE"] = std::to_string(SIGKILL) + ":5";
-  const Words words{"--flor", "test", "--flor_every", "1", "--kwargs", "reads=data/train.txt",
-                    "epoch=1", "writes=out.txt", "ignores=1", "epochs=4"};
+  const Words words{
+      "--flor",  "test",           "--flor_every", "1",       "--kwargs", "reads=data/train.txt",
+      "epoch=1", "writes=out.txt", "ignores=1",    "epochs=4"};
   EXPECT_EQ(bench_.run("pipeline", words, options).signal, SIGKILL);
   EXPECT_THAT(files(bench_.last_run()), ElementsAre("input file data/train.txt 6 1"));
   write("data/train.txt", "1 2 3 4\n");
@@ -190,17 +191,18 @@ TEST_F(UsedFiles, ThatChangedSayItWhereARunIsResumedOrForked) {
   write("data/train.txt", "1 2 3\n");
   auto options = bench_.options();
   options.environment["RAISE"] = std::to_string(SIGTERM) + ":5";
-  const Words words{"--flor", "test", "--flor_every", "1", "--kwargs", "reads=data/train.txt",
-                    "writes=out.txt", "ignores=1", "epochs=4"};
+  const Words words{
+      "--flor",         "test",      "--flor_every", "1", "--kwargs", "reads=data/train.txt",
+      "writes=out.txt", "ignores=1", "epochs=4"};
   bench_.run("pipeline", words, options);
   write("data/train.txt", "1 2 3 4\n");
   const auto resumed = bench_.run("pipeline", {"--flor", "test", "--flor_resume"});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("data/train.txt has other content than was recorded: 6 B"));
   const store::Run parent = bench_.last_run();
-  EXPECT_THAT(files(parent), ElementsAre("input file data/train.txt 6 -1",
-                                         "input file data/train.txt 8 -1", 
-                                         HasSubstr("output file out.txt")));
+  EXPECT_THAT(files(parent),
+              ElementsAre("input file data/train.txt 6 -1", "input file data/train.txt 8 -1",
+                          HasSubstr("output file out.txt")));
   // A replay can read only one of the two.
   EXPECT_THAT(bench_.replay("pipeline", {"--flor_probe", "train"}).err,
               HasSubstr("was read with two contents"));
@@ -216,8 +218,7 @@ TEST_F(UsedFiles, ThatChangedSayItWhereARunIsResumedOrForked) {
 TEST_F(UsedFiles, ALoadedCheckpointIsAnInputFromItsRun) {
   const store::Run first = record("first", {"epochs=2"});
   const store::Run second = record("second", {"load=first@1"});
-  EXPECT_THAT(files(second),
-              ElementsAre(HasSubstr("input checkpoint " + first.key + "@1")));
+  EXPECT_THAT(files(second), ElementsAre(HasSubstr("input checkpoint " + first.key + "@1")));
   const json two = shown(second.key), one = shown(first.key);
   EXPECT_EQ(two["inputs"][0]["from"][0]["run"], first.key);
   EXPECT_EQ(one["read_by"][0]["run"], second.key);

@@ -93,9 +93,9 @@ ShownRun ShownRun::read(const store::Store& store, store::Run run) {
   constexpr std::size_t kKin = 100;
   for (store::UsedFile& file : store::files_of(store, id)) {
     std::vector<store::FileKin> kin = store::kin_of(store, id, file, kKin);
-    shown.files.push_back({std::move(file), std::move(kin)});
+    shown.files.all.push_back({std::move(file), std::move(kin)});
   }
-  shown.readers = store::readers_of(store, shown.run.key, kKin);
+  shown.files.readers = store::readers_of(store, shown.run.key, kKin);
   return shown;
 }
 

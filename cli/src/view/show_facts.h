@@ -39,13 +39,15 @@ struct ShownRun {
     bool is_parent_there = true;      ///< false: the run that it was forked from was removed
   } forks = {};
 
-  /// What the run has read and written, and the runs that this connects it with.
+  /// What the run has read or written, and the runs that this connects it with.
   struct File {
     store::UsedFile file;
     std::vector<store::FileKin> kin;  ///< latest first, the first few
   };
-  std::vector<File> files = {};
-  std::vector<store::FileKin> readers = {};  ///< runs that loaded its checkpoints, likewise
+  struct Files {
+    std::vector<File> all;
+    std::vector<store::FileKin> readers;  ///< runs that loaded its checkpoints, as `kin`
+  } files = {};
 
   static ShownRun read(const store::Store& store, store::Run run);
 

@@ -35,7 +35,7 @@ std::string size_of(const store::UsedFile& file) {
 void print_use(Context& context, const ShownRun& shown, store::FileUse use, bool all) {
   const bool is_input = use == store::FileUse::input;
   const auto is_of_use = [&](const ShownRun::File& file) { return file.file.use == use; };
-  const auto count = static_cast<std::size_t>(std::ranges::count_if(shown.files, is_of_use));
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(shown.files.all, is_of_use));
   if (count == 0) return;
   context.out().write(
       fmt::format("\n{}\n", context.style().paint(Tone::strong, is_input ? "inputs" : "outputs")));
@@ -45,7 +45,7 @@ void print_use(Context& context, const ShownRun& shown, store::FileUse use, bool
                {"digest"},
                {is_input ? "from run" : "read by run"}});
   std::size_t shown_here = 0;
-  for (const ShownRun::File& each : shown.files) {
+  for (const ShownRun::File& each : shown.files.all) {
     if (!is_of_use(each) || (!all && shown_here == kFilesShown)) continue;
     ++shown_here;
     table.add(each.file.name);
@@ -65,10 +65,10 @@ void print_use(Context& context, const ShownRun& shown, store::FileUse use, bool
 void print_files(Context& context, const ShownRun& shown, bool all) {
   print_use(context, shown, store::FileUse::input, all);
   print_use(context, shown, store::FileUse::output, all);
-  if (shown.readers.empty()) return;
+  if (shown.files.readers.empty()) return;
   context.out().write(fmt::format("\n{}\n  {}\n",
                                   context.style().paint(Tone::strong, "checkpoints read by"),
-                                  printable(kin_text(shown.readers))));
+                                  printable(kin_text(shown.files.readers))));
 }
 
 Json kin_json(const store::FileKin& kin) {
@@ -78,7 +78,7 @@ Json kin_json(const store::FileKin& kin) {
 
 Json files_json(const ShownRun& shown, store::FileUse use) {
   Json files = Json::array();
-  for (const ShownRun::File& each : shown.files) {
+  for (const ShownRun::File& each : shown.files.all) {
     const store::UsedFile& file = each.file;
     if (file.use != use) continue;
     Json kin = Json::array();

@@ -178,7 +178,7 @@ Json show_run_json(const ShownRun& shown) {
   run["forks"] = shown.forks.keys;
   run["inputs"] = files_json(shown, store::FileUse::input);
   run["outputs"] = files_json(shown, store::FileUse::output);
-  run["read_by"] = array_of(shown.readers, kin_json);
+  run["read_by"] = array_of(shown.files.readers, kin_json);
   Json result = document("show");
   result["run"] = std::move(run);
   return result;

@@ -63,8 +63,8 @@ void own_flags(std::initializer_list<std::string_view> names);
 /// `std::ifstream(flor::input("data/train.csv"))`. The run gets to know what is in there: place,
 /// size, and a digest of the content (XXH3-128; of a directory, of all names and contents in it; of
 /// a link in it, of where it leads). A replay whose input has other content is doubtful and names
-/// the file; a run that is resumed or forked says it in a line. `flor show` names the runs that wrote
-/// the same content by flor::output.
+/// the file; a run that is resumed or forked says it in a line. `flor show` names the runs that
+/// wrote the same content by flor::output.
 ///
 /// The content is read when it is named, once, and not again as long as the size and the times of
 /// the files in there stay the same, in later runs of this store neither. What cannot be read is no

@@ -2,7 +2,6 @@
 #include "checkpoint/transfer.h"
 #include "load/input_choice.h"
 #include "session/runtime.h"
-#include "session/used_files.h"
 #include "snapshot/held_state.h"
 #include "snapshot/restore.h"
 #include "state/registry.h"
@@ -107,8 +106,8 @@ store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::s
     name_checkpoint(chosen.named.reference, [&] { use(chosen.named.info.id); });
     log_json(name, record_of(called, chosen.named));
     if (session) {
-      session->note_read(UsedFiles::checkpoint(chosen.named.reference, chosen.named.info.digest,
-                                               chosen.named.info.raw_bytes, session->epoch_now()));
+      session->files().loaded(chosen.named.reference, chosen.named.info.digest,
+                              chosen.named.info.raw_bytes);
     }
     return chosen.named;
   } catch (const Error& error) {

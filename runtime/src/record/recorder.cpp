@@ -129,7 +129,10 @@ Recorder::Recorder(Flags flags)
                 .priority = priority_,
                 .group = group_,
                 .flush_journal = [this] { flush_journal(); },
-                .written_files = [this] { return files_->written(); }}),
+                .written_files =
+                    [this] {
+                      return files_ ? files_->written() : std::vector<store::UsedFile>();
+                    }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -240,8 +243,11 @@ Recorder::Recorder(Flags flags)
     if (resumed_) say(Level::result, print_resumed(run_, from->point));
     resumer_.lead(*std::move(from));
   }
-  files_.emplace(store_->home(), run_.start.repository, run_.start.directory);
-  if (resumed_ || forked) files_->know(store::files_of(*store_, resumed_ ? run_.id : forked->parent.id));
+  files_.emplace(store_->home(), run_, journal_, [this](const store::UsedFile& file) {
+    background_->post([this, file] { storage_.enter(file); });
+  });
+  if (resumed_) files_->know(store::files_of(*store_, run_.id));
+  if (forked) files_->know(store::files_of(*store_, forked->parent.id));
   group_.begin(*store_, run_, std::move(own), loops_.schedule());
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
@@ -267,26 +273,6 @@ void Recorder::note_argument(const store::Argument& argument) {
     storage_.rows().update([run = run_.id, argument](store::Catalog& catalog) {
       catalog.add_argument(run, argument);
     });
-  });
-}
-
-void Recorder::note_input(const std::filesystem::path& path) {
-  const auto read = files_->read(path, epoch_now());
-  if (!read || !read->is_new) return;
-  if (!read->difference.empty()) {
-    say(Level::warn, fmt::format("{}: run {} goes on with what is there now", read->difference,
-                                 run_.key.substr(0, 8)));
-  }
-  note_read(read->file);
-}
-
-void Recorder::note_output(const std::filesystem::path& path) { files_->write(path, epoch_now()); }
-
-void Recorder::note_read(const store::UsedFile& what) {
-  if (what.source == run_.key) return;
-  background_->post([this, what] {
-    storage_.rows().update(
-        [this, what](store::Catalog&) { store::add_file(*store_, run_.id, what); });
   });
 }
 

@@ -10,7 +10,6 @@
 #include "record/training_news.h"
 #include "resume/resumer.h"
 #include "session/runtime.h"
-#include "session/used_files.h"
 
 #include <flor/store/store.h>
 
@@ -33,15 +32,13 @@ class Recorder : public Runtime {
 
   Mode mode() const override { return Mode::record; }
   const store::Run& run() const override { return run_; }
+  ProgramFiles& files() override { return *files_; }
 
   bool catching_up() const override { return resumer_.rehearses() || resumer_.checks(); }
 
   void arrive(Frame& frame, bool gone) override { resumer_.arrive(frame, gone); }
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
-  void note_input(const std::filesystem::path& path) override;
-  void note_output(const std::filesystem::path& path) override;
-  void note_read(const store::UsedFile& what) override;
   void fence() noexcept override { loops_.taker().fence(); }
   void settle() noexcept override { loops_.taker().settle(); }
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;
@@ -80,7 +77,7 @@ class Recorder : public Runtime {
   EarlyEnd early_end_;
   Resumer resumer_;
   RunArguments arguments_;
-  std::optional<UsedFiles> files_;  // since the constructor
+  std::optional<RecordedFiles> files_;  // since the constructor
   Ordinals ordinals_;   // background thread
   NanWatch nan_watch_;  // background thread
   bool resumed_ = false;

@@ -76,6 +76,7 @@ class RunStorage {
   // Checkpoints that the program asks for.
   void set_strategy(const store::CheckpointStrategy& strategy);
   void enter(const store::SavedCheckpoint& saved);
+  void enter(const store::UsedFile& file);
   void score(std::string_view name, const std::map<std::string, double>& scores);
   /// The best stored checkpoint, or the newest. On the thread of the training, while the background
   /// is idle.
@@ -84,7 +85,6 @@ class RunStorage {
  private:
   void flush_outputs() noexcept;
   void flush_printed() noexcept;
-  void enter_written_files();
   /// Tries everything once more at the end; what cannot be written then is a gap.
   void write_rest() noexcept;
 

@@ -115,9 +115,10 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
 }
 
 void Replayer::open(bool strong) {
-  files_.emplace(store::home_directory(flags_.home), run_.key);
-  inputs_.emplace(store::home_directory(flags_.home), run_.start.repository, run_.start.directory);
-  inputs_->know(store::files_of(*store_, run_.id));
+  files_.emplace(store::home_directory(flags_.home), run_, journal_, [this](std::string why) {
+    comparison_.doubt(std::move(why));
+  });
+  files_->know(store::files_of(*store_, run_.id));
   if (!flags_.shows_what_is_stored()) probes_->announce();
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);
@@ -164,12 +165,6 @@ SameProgram Replayer::same_program() const {
 Replayer::~Replayer() {
   hurry_.reset();
   background_.reset();
-}
-
-void Replayer::note_input(const std::filesystem::path& path) {
-  const auto read = inputs_->read(path, epoch_now());
-  if (!read || !read->is_new) return;
-  if (!read->difference.empty()) comparison_.doubt("input " + read->difference);
 }
 
 // ---------------------------------------------------------------------------------------------

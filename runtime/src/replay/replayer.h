@@ -14,7 +14,6 @@
 #include "replay/segment_walk.h"
 #include "session/outputs.h"
 #include "session/runtime.h"
-#include "session/used_files.h"
 #include "verdict/verdict.h"
 
 #include <flor/store/store.h>
@@ -56,7 +55,7 @@ class Replayer : public Runtime, private WalkHost {
 
   Mode mode() const override { return Mode::replay; }
   const store::Run& run() const override { return run_; }
-  std::filesystem::path output_directory() override { return files_->directory(); }
+  ProgramFiles& files() override { return *files_; }
   bool catching_up() const override { return walk_ && walk_->catching_up(); }
   /// Whether nothing is left for this process to do; the user has been told.
   bool empty() const { return task_->is_empty(); }
@@ -66,7 +65,6 @@ class Replayer : public Runtime, private WalkHost {
     return arguments_.value(name, fallback);
   }
   void note_argument(const store::Argument&) override {}
-  void note_input(const std::filesystem::path& path) override;
   std::string save_checkpoint(std::string_view name, const std::map<std::string, double>& scores,
                               std::vector<Slot> objects) override;
   std::optional<store::FoundCheckpoint> find_checkpoint(bool best) override;
@@ -122,7 +120,6 @@ class Replayer : public Runtime, private WalkHost {
   Comparison comparison_;
   // None of the next where there is nothing to do.
   std::optional<ReplayFiles> files_;  // of the program's own
-  std::optional<UsedFiles> inputs_;
   std::unique_ptr<RecordedState> state_;
   std::unique_ptr<SegmentWalk> walk_;
   std::unique_ptr<PartChecker> parts_;  // on the background thread, read after draining

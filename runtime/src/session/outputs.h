@@ -1,10 +1,16 @@
 // Files that the program writes: where a replay puts them, and which existing ones it overwrote.
 #pragma once
 
+#include "session/used_files.h"
+
 #include <flor/store/catalog.h>
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace flor::detail {
 
@@ -24,20 +30,30 @@ class RecordedOutputs {
   std::filesystem::path repository_;
 };
 
-/// The files of one replay. For the session's thread.
-class ReplayFiles {
+/// The files of one replay, which goes to a directory of this process alone: other processes of the
+/// same replay have others.
+class ReplayFiles final : public ProgramFiles {
  public:
-  /// `home`: of the store; `run`: its key.
-  ReplayFiles(const std::filesystem::path& home, const std::string& run);
-  /// The directory of this process alone; other processes of the same replay have others.
-  const std::filesystem::path& directory();
+  using Doubt = std::function<void(std::string why)>;
+  /// `home`: of the store. `journal` must outlive it. `doubt`: is called, by any thread, for inputs
+  /// that have other content than was recorded.
+  ReplayFiles(const std::filesystem::path& home, const store::Run& run, Journal& journal,
+              Doubt doubt);
+  /// What the run has read. Before anything else.
+  void know(std::vector<store::UsedFile> recorded) { inputs_.know(std::move(recorded)); }
+
+  void input(const std::filesystem::path& path) override;
+  std::filesystem::path output(const std::filesystem::path& path) override;
   /// Reports where the program's files are, and which files of the working directory the program
   /// overwrote although it replays; a line each.
   void report() const;
 
  private:
   std::filesystem::path outputs_, directory_;
-  bool used_ = false;
+  UsedFiles inputs_;
+  Journal& journal_;
+  Doubt doubt_;
+  std::atomic<bool> used_{false};
 };
 
 }  // namespace flor::detail

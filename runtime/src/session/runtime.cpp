@@ -175,12 +175,6 @@ void Runtime::end_loop(Frame& frame, LoopEnd how) {
   if (frame.depth == 1) left_nested(frame, how);
 }
 
-std::int64_t Runtime::epoch_now() {
-  std::int64_t epoch = -1;
-  journal_.move([&](const CurrentPlace& place) { epoch = place.epoch; });
-  return epoch;
-}
-
 std::map<std::string, store::SavedCheckpoint> Runtime::recorded_saves() const {
   std::map<std::string, store::SavedCheckpoint> saves;
   for (store::SavedCheckpoint& saved : store_->catalog().saved(run().id)) {

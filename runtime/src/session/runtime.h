@@ -6,6 +6,7 @@
 #include "retention/retention.h"
 #include "session/journal.h"
 #include "session/loaded_inputs.h"
+#include "session/used_files.h"
 #include "session/visited_places.h"
 #include "state/registry.h"
 
@@ -13,7 +14,6 @@
 #include <flor/loop.h>
 #include <flor/session.h>
 #include <flor/store/store.h>
-#include <flor/store/used_files.h>
 
 #include <chrono>
 #include <cstdint>
@@ -111,8 +111,7 @@ class Runtime {
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame, bool gone) = 0;
 
-  /// Where a replay puts the files of the program; empty: where the program wants them.
-  virtual std::filesystem::path output_directory() { return {}; }
+  virtual ProgramFiles& files() = 0;
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
@@ -124,13 +123,6 @@ class Runtime {
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
   virtual void note_argument(const store::Argument& argument) = 0;
-  /// The program reads, or writes, this file or directory. Any thread.
-  virtual void note_input(const std::filesystem::path& path) = 0;
-  virtual void note_output(const std::filesystem::path& /*path*/) {}
-  /// The program has read that. Any thread.
-  virtual void note_read(const store::UsedFile& /*what*/) {}
-  /// Of the main loops; -1 outside of them. Any thread.
-  std::int64_t epoch_now();
 
   /// The code after this may write the registered state; any thread.
   virtual void fence() noexcept {}

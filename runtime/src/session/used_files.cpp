@@ -45,9 +45,9 @@ std::string difference_of(const store::UsedFile& now, const std::vector<store::U
 
 }  // namespace
 
-UsedFiles::UsedFiles(const fs::path& home, fs::path repository, fs::path directory)
-    : repository_(std::move(repository)),
-      directory_(std::move(directory)),
+UsedFiles::UsedFiles(const fs::path& home, const store::Run& run)
+    : repository_(run.start.repository),
+      directory_(run.start.directory),
       contents_(home / "contents") {}
 
 void UsedFiles::know(std::vector<store::UsedFile> recorded) {
@@ -94,26 +94,14 @@ std::optional<UsedFiles::Read> UsedFiles::read(const fs::path& path, std::int64_
     const std::lock_guard lock(mutex_);
     read.is_new = read_.emplace(read.file.name, read.file.digest).second;
     const auto recorded = recorded_.find(read.file.name);
-    read.is_recorded = recorded != recorded_.end();
-    if (read.is_recorded) read.difference = difference_of(read.file, recorded->second);
+    if (recorded != recorded_.end()) {
+      read.difference = difference_of(read.file, recorded->second);
+    }
     return read;
   } catch (const std::exception& error) {
     say(Level::warn, fmt::format("flor::input: {}; it is not known as an input", error.what()));
     return std::nullopt;
   }
-}
-
-store::UsedFile UsedFiles::checkpoint(const std::string& reference, const store::Digest& digest,
-                                      std::uint64_t bytes, std::int64_t epoch) {
-  store::UsedFile file;
-  file.kind = store::UsedKind::checkpoint;
-  file.name = reference;
-  file.bytes = bytes;
-  file.files = 1;
-  file.digest = digest;
-  file.epoch = epoch;
-  file.source = reference.substr(0, reference.find('@'));
-  return file;
 }
 
 void UsedFiles::write(const fs::path& path, std::int64_t epoch) {
@@ -148,6 +136,44 @@ std::vector<store::UsedFile> UsedFiles::written() {
     }
   }
   return files;
+}
+
+std::int64_t epoch_of(Journal& journal) {
+  std::int64_t epoch = -1;
+  journal.move([&](const CurrentPlace& place) { epoch = place.epoch; });
+  return epoch;
+}
+
+RecordedFiles::RecordedFiles(const fs::path& home, const store::Run& run, Journal& journal,
+                             Enter enter)
+    : run_(run), journal_(journal), enter_(std::move(enter)), files_(home, run) {}
+
+void RecordedFiles::input(const fs::path& path) {
+  const auto read = files_.read(path, epoch_of(journal_));
+  if (!read || !read->is_new) return;
+  if (!read->difference.empty()) {
+    say(Level::warn, fmt::format("{}: run {} goes on with what is there now", read->difference,
+                                 run_.key.substr(0, 8)));
+  }
+  enter_(read->file);
+}
+
+fs::path RecordedFiles::output(const fs::path& path) {
+  files_.write(path, epoch_of(journal_));
+  return path;
+}
+
+void RecordedFiles::loaded(const std::string& reference, const store::Digest& digest,
+                           std::uint64_t bytes) {
+  store::UsedFile file;
+  file.kind = store::UsedKind::checkpoint;
+  file.name = reference;
+  file.bytes = bytes;
+  file.files = 1;
+  file.digest = digest;
+  file.epoch = epoch_of(journal_);
+  file.source = reference.substr(0, reference.find('@'));
+  if (file.source != run_.key) enter_(file);
 }
 
 }  // namespace flor::detail

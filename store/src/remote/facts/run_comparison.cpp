@@ -214,8 +214,8 @@ const std::array kGrowing = {
           1,
           {"the type", ""}},
     Facts{"input '{0}'",
-          "SELECT name, digest, source, kind, place, bytes, files, epoch FROM used_file WHERE run = "
-          "?1 AND use = 0 AND epoch < ?4 ORDER BY name, digest, source",
+          "SELECT name, digest, source, kind, place, bytes, files, epoch FROM used_file WHERE run "
+          "= ?1 AND use = 0 AND epoch < ?4 ORDER BY name, digest, source",
           3,
           {"the kind", "the place", "the size", "the number of files", "the epoch"}},
     Facts{"main loop {0}",
@@ -263,8 +263,8 @@ const std::array kAtEnd = {
           1,
           {"the number of iterations", "the end", "the end"}},
     Facts{"output '{0}'",
-          "SELECT name, digest, kind, place, bytes, files FROM used_file WHERE run = ?1 AND use = 1 "
-          "ORDER BY name",
+          "SELECT name, digest, kind, place, bytes, files FROM used_file WHERE run = ?1 AND use = "
+          "1 ORDER BY name",
           1,
           {"the content", "the kind", "the place", "the size", "the number of files"}},
     Facts{
