@@ -132,8 +132,8 @@ TEST_F(UsedFiles, AReplayThatReadsOtherDataIsDoubtfulAndNamesTheFile) {
                                Not(HasSubstr("verified:"))));
   ASSERT_FALSE(bench_.replays().empty());
   EXPECT_EQ(bench_.replays().back().result->verdict, store::Verdict::doubtful);
-  const auto command = flor({"replay", "test", "--again", "--program",
-                             program("pipeline_hindsight").string(), "--probe", "train"});
+  const auto command = flor({"replay", "test", "--again", "--workers", "2", "--probe", "train",
+                             "--", program("pipeline_hindsight").string()});
   EXPECT_THAT(command.out, HasSubstr("doubtful: input data/train.txt has other content"))
       << command.err;
 }

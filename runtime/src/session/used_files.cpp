@@ -21,6 +21,12 @@ constexpr double kLongSeconds = 2;
 
 bool is_below(const fs::path& relative) { return !relative.empty() && *relative.begin() != ".."; }
 
+/// Absolute, and without a slash at the end.
+fs::path place_of(const fs::path& path) {
+  const fs::path place = fs::absolute(path).lexically_normal();
+  return place.has_filename() || !place.has_relative_path() ? place : place.parent_path();
+}
+
 /// "12.3 MB of digest 0123abcd"
 std::string text_of(const store::UsedFile& file) {
   return fmt::format("{} of digest {}", store::print_bytes(file.bytes),
@@ -89,7 +95,7 @@ store::UsedFile UsedFiles::look(const fs::path& place, std::string name, std::in
 
 std::optional<UsedFiles::Read> UsedFiles::read(const fs::path& path, std::int64_t epoch) {
   try {
-    const fs::path place = fs::absolute(path).lexically_normal();
+    const fs::path place = place_of(path);
     Read read{.file = look(place, name_of(place, path.is_relative()), epoch), .difference = {}};
     const std::lock_guard lock(mutex_);
     read.is_new = read_.emplace(read.file.name, read.file.digest).second;
@@ -105,7 +111,7 @@ std::optional<UsedFiles::Read> UsedFiles::read(const fs::path& path, std::int64_
 }
 
 void UsedFiles::write(const fs::path& path, std::int64_t epoch) {
-  const fs::path place = fs::absolute(path).lexically_normal();
+  const fs::path place = place_of(path);
   const std::lock_guard lock(mutex_);
   const std::string name = name_of(place, path.is_relative());
   if (written_.size() == kOutputsMax) return;
