@@ -16,11 +16,11 @@ from ._log import log, log_histogram, log_image, log_table, log_tensor
 from ._loops import Attached, Cell, Loop, attached, iteration, loop
 from ._pinned import pinned
 from ._query import load, query
-from ._session import Session, arg, catching_up, fence, init, mode, output, recording, replaying, session
+from ._session import Session, arg, catching_up, fence, init, input, mode, output, recording, replaying, session
 
 __all__ = [
     "Attached", "Busy", "Cell", "Checkpoint", "Checkpoints", "Damaged", "Error", "Loop", "NotFound", "Session",
     "UsageError", "arg", "attached", "best_checkpoint", "catching_up", "checkpoints", "fence", "init",
-    "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor", "loop", "mode",
+    "input", "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor", "loop", "mode",
     "output", "pinned", "query", "recording", "replaying", "save_checkpoint", "session", "__version__",
 ]

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, MutableSequence, Optiona
 from . import _engine
 
 Argument = TypeVar("Argument", bool, int, float, str)
+Place = TypeVar("Place", str, pathlib.Path, "os.PathLike[str]")
 _FLAGS = ("--flor", "--replay")
 _hosted = False
 
@@ -208,6 +209,14 @@ def replaying() -> bool:
 def catching_up() -> bool:
     """True while a replay visits iterations only to rebuild the state that the next one starts from."""
     return _engine.catching_up()
+
+
+def input(path: Place) -> Place:  # noqa: A001
+    """The path itself, of a file or directory that the program reads: ``open(flor.input("data/train.csv"))``. Its
+    place, size and content (as a digest) become inputs of the run; a replay with other content there is doubtful, and
+    names the file. What cannot be read is no input: a line says so."""
+    _engine.input(os.fspath(path))
+    return path
 
 
 def output(path: Union[str, "os.PathLike[str]"]) -> pathlib.Path:

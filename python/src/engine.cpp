@@ -122,6 +122,10 @@ void bind_session(py::module_& module) {
   module.def("home", [] { return detail::home_without_session(); });
   module.def("run", [] { return session() ? session()->run() : std::string(); });
   module.def("catching_up", &catching_up);
+  module.def("input", [](const std::filesystem::path& path) {
+    const py::gil_scoped_release others_run;
+    input(path);
+  });
   module.def("output", [](const std::filesystem::path& path) { return output(path); });
   module.def("arg", &argument);
   module.def("fence", [] {

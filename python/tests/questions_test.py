@@ -120,6 +120,31 @@ class ValuesTest(Script):
         self.python("train.py", "--replay_flor")
         self.assertEqual((self.repository / "out/file.txt").read_text(), "record")
 
+    def test_what_is_read_and_written_connects_runs(self):
+        import json
+        self.write("data.txt", "3")
+        self.program("""
+            import pathlib
+            read, written = flor.arg("read", "data.txt"), flor.arg("written", "out/model.txt")
+            assert flor.input(read) is read
+            assert flor.input(pathlib.Path(read)) == pathlib.Path(read)
+            number = int(open(read).read())
+            for epoch in flor.loop("epoch", 2):
+                flor.log("epoch", epoch)
+            flor.output(written).write_text(str(number + 1))
+        """)
+        self.record("train.py", "first")
+        self.record("train.py", "second", "--kwargs", "read=out/model.txt", "written=out/next.txt")
+        shown = [json.loads(self.flor("show", name, "--json").stdout)["run"] for name in ("first", "second")]
+        self.assertEqual([each["name"] for each in shown[0]["inputs"]], ["data.txt"])
+        self.assertEqual(shown[1]["inputs"][0]["from"][0]["run"], shown[0]["id"])
+        self.assertEqual(shown[0]["outputs"][0]["read_by"][0]["run"], shown[1]["id"])
+        same = self.python("train.py", "--replay_flor", "--flor_run", shown[0]["id"])
+        self.assertNotIn("data.txt", same.stderr)
+        self.write("data.txt", "4")
+        other = self.python("train.py", "--replay_flor", "--flor_run", shown[0]["id"])
+        self.assertIn("doubtful: input data.txt has other content than was recorded: 1 B", other.stderr)
+
     def test_the_shadow_commit_has_the_sources_and_the_command(self):
         self.write("helper.py", "VALUE = 3\n")
         self.program("import helper\nfor e in flor.loop('epoch', 1): flor.log('v', helper.VALUE)")

@@ -99,7 +99,12 @@ class Recording {
   std::unique_ptr<Background> background;
   GroupMember group{std::nullopt};
   RunStorage storage{
-      {.store = store, .run = run, .priority = priority, .group = group, .flush_journal = [] {}}};
+      {.store = store,
+       .run = run,
+       .priority = priority,
+       .group = group,
+       .flush_journal = [] {},
+       .written_files = [] { return std::vector<store::UsedFile>(); }}};
   LoopRecorder loops{{.flags = flags,
                       .frames = frames,
                       .registry = registry,

@@ -22,7 +22,7 @@ namespace flor::cli {
 namespace {
 
 ShownRun shown_run(const store::Store& store, std::string_view name) {
-  return ShownRun::read(store.catalog(), parse_whole_run(store.catalog(), name));
+  return ShownRun::read(store, parse_whole_run(store.catalog(), name));
 }
 
 /// The rules of retention that the program itself set; without any, everything is kept.

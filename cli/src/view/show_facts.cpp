@@ -61,7 +61,8 @@ bool is_there(const store::Catalog& catalog, const std::string& key) {
 
 }  // namespace
 
-ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
+ShownRun ShownRun::read(const store::Store& store, store::Run run) {
+  const store::Catalog& catalog = store.catalog();
   const std::int64_t id = run.id;
   std::optional<store::ResumePoint> point;
   if (run.state == store::RunState::interrupted || run.state == store::RunState::failed) {
@@ -89,6 +90,12 @@ ShownRun ShownRun::read(const store::Catalog& catalog, store::Run run) {
   shown.decisions = with_gaps(shown);
   shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
   shown.forks.is_parent_there = !shown.forks.from || is_there(catalog, shown.forks.from->parent);
+  constexpr std::size_t kKin = 100;
+  for (store::UsedFile& file : store::files_of(store, id)) {
+    std::vector<store::FileKin> kin = store::kin_of(store, id, file, kKin);
+    shown.files.all.push_back({std::move(file), std::move(kin)});
+  }
+  shown.files.readers = store::readers_of(store, shown.run.key, kKin);
   return shown;
 }
 

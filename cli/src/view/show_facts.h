@@ -3,7 +3,8 @@
 
 #include "protocol/build_recipe.h"
 
-#include <flor/store/catalog.h>
+#include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <cstdint>
 #include <optional>
@@ -39,7 +40,17 @@ struct ShownRun {
     bool is_parent_there = true;      ///< false: the run that this run was forked from was removed
   } forks = {};
 
-  static ShownRun read(const store::Catalog& catalog, store::Run run);
+  /// What the run has read or written, and the runs that this connects it with.
+  struct File {
+    store::UsedFile file;
+    std::vector<store::FileKin> kin;  ///< latest first, the first few
+  };
+  struct Files {
+    std::vector<File> all;
+    std::vector<store::FileKin> readers;  ///< runs that loaded its checkpoints, as `kin`
+  } files = {};
+
+  static ShownRun read(const store::Store& store, store::Run run);
 
   /// The name of a main loop; its ordinal as text if the catalog does not know the name.
   std::string loop_name(std::int64_t ordinal) const;

@@ -5,6 +5,7 @@
 #include "view/joined_rows.h"
 #include "view/loop_columns.h"
 #include "view/run_json.h"
+#include "view/show_files.h"
 #include "view/show_recording.h"
 #include "view/show_retention.h"
 
@@ -176,6 +177,9 @@ Json show_run_json(const ShownRun& shown) {
   run["resumptions"] = array_of(shown.resumptions, resumption_json);
   run["forked_from"] = fork_json(shown);
   run["forks"] = shown.forks.keys;
+  run["inputs"] = files_json(shown, store::FileUse::input);
+  run["outputs"] = files_json(shown, store::FileUse::output);
+  run["read_by"] = array_of(shown.files.readers, kin_json);
   Json result = document("show");
   result["run"] = std::move(run);
   return result;

@@ -89,10 +89,24 @@ Session init(const Recording& recording, const char* source_file = __builtin_FIL
 /// accepts them: `flor::own_flags({"--record"})`. To be called before flor::init.
 void own_flags(std::initializer_list<std::string_view> names);
 
+/// Returns `path`, a file or directory that the program reads:
+/// `std::ifstream(flor::input("data/train.csv"))`. The run records its place, its size, and a digest
+/// of its content (XXH3-128; of a directory, of all names and contents below it, where a link counts
+/// as the text of the link). A replay whose input has other content is doubtful and names the file;
+/// a run that is resumed or forked says so in a line. `flor show` names the runs that wrote the same
+/// content by flor::output.
+///
+/// Reads the content at once, before it returns; later only if the size or the times of the files
+/// have changed, in other runs of this store, too. A path that cannot be read is no input: a line
+/// says so, and the program goes on. To be called before the file is opened; any thread.
+std::filesystem::path input(const std::filesystem::path& path);
+
 /// Returns where the program should write a file of its own:
 /// `std::ofstream(flor::output("samples/7.png"))`. This is `path` itself, whose directories are
 /// created. During a replay it is the same path below a directory in the store, one for each
-/// process of the replay, so that the files of the recorded run are not overwritten.
+/// process of the replay, so that the files of the recorded run are not overwritten. The file is an
+/// output of the run: its size and digest are taken when the run ends, also if it is interrupted or
+/// fails. A process that is killed records none. Any thread.
 std::filesystem::path output(const std::filesystem::path& path);
 
 /// The mode of the current session.

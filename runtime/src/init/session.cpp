@@ -509,9 +509,7 @@ void Session::finish() noexcept {
 
 std::filesystem::path output(const std::filesystem::path& path) {
   detail::Runtime* session = detail::runtime();
-  const std::filesystem::path directory =
-      session ? session->output_directory() : std::filesystem::path();
-  const std::filesystem::path place = directory.empty() ? path : detail::below(directory, path);
+  const std::filesystem::path place = session ? session->files().output(path) : path;
   if (place.has_parent_path()) {
     std::error_code error;
     std::filesystem::create_directories(place.parent_path(), error);
@@ -521,6 +519,13 @@ std::filesystem::path output(const std::filesystem::path& path) {
     }
   }
   return place;
+}
+
+std::filesystem::path input(const std::filesystem::path& path) {
+  detail::run_inside([&] {
+    if (detail::Runtime* session = detail::runtime()) session->files().input(path);
+  });
+  return path;
 }
 
 Mode mode() noexcept {

@@ -105,6 +105,10 @@ store::NamedCheckpoint load_logged(store::Store& store, Runtime* session, std::s
     if (is_new) say_new(*session, text, chosen.named.reference);
     name_checkpoint(chosen.named.reference, [&] { use(chosen.named.info.id); });
     log_json(name, record_of(called, chosen.named));
+    if (session) {
+      session->files().loaded(chosen.named.reference, chosen.named.info.digest,
+                              chosen.named.info.raw_bytes);
+    }
     return chosen.named;
   } catch (const Error& error) {
     log_json(name, record_of(called, error));

@@ -130,7 +130,11 @@ Recorder::Recorder(Flags flags)
                 .run = run_,
                 .priority = priority_,
                 .group = group_,
-                .flush_journal = [this] { flush_journal(); }}),
+                .flush_journal = [this] { flush_journal(); },
+                .written_files =
+                    [this] {
+                      return files_ ? files_->written() : std::vector<store::UsedFile>();
+                    }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -241,6 +245,11 @@ Recorder::Recorder(Flags flags)
     if (resumed_) say(Level::result, print_resumed(run_, from->point));
     resumer_.lead(*std::move(from));
   }
+  files_.emplace(store_->home(), run_, journal_, [this](const store::UsedFile& file) {
+    background_->post([this, file] { storage_.enter(file); });
+  });
+  if (resumed_) files_->know(store::files_of(*store_, run_.id));
+  if (forked) files_->know(store::files_of(*store_, forked->parent.id));
   group_.begin(*store_, run_, std::move(own), loops_.schedule());
   storage_.open(repository ? repository->work_tree() : std::filesystem::path());
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);

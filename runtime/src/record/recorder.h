@@ -32,6 +32,7 @@ class Recorder : public Runtime {
 
   Mode mode() const override { return Mode::record; }
   const store::Run& run() const override { return run_; }
+  ProgramFiles& files() override { return *files_; }
 
   bool catching_up() const override { return resumer_.rehearses() || resumer_.checks(); }
 
@@ -78,6 +79,7 @@ class Recorder : public Runtime {
   EarlyEnd early_end_;
   Resumer resumer_;
   RunArguments arguments_;
+  std::optional<RecordedFiles> files_;  // since the constructor
   Ordinals ordinals_;   // background thread
   NanWatch nan_watch_;  // background thread
   bool resumed_ = false;

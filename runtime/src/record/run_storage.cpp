@@ -119,6 +119,12 @@ void RunStorage::enter(const store::SavedCheckpoint& saved) {
   });
 }
 
+void RunStorage::enter(const store::UsedFile& file) {
+  rows_.update([this, file](store::Catalog&) {
+    store::add_file(*parts_.store, parts_.run.id, file);
+  });
+}
+
 void RunStorage::score(std::string_view name, const std::map<std::string, double>& scores) {
   rows_.update([this, name = std::string(name), scores](store::Catalog& catalog) {
     if (saved_.score(name, scores, catalog, parts_.run.id)) checkpoints_.delete_others();
@@ -149,6 +155,7 @@ std::optional<store::FoundCheckpoint> RunStorage::find(bool best) {
 void RunStorage::write_rest() noexcept {
   try {
     rows_.begin_end(says_in_journal_);
+    for (const store::UsedFile& file : parts_.written_files()) enter(file);
     write_waiting();
     checkpoints_.give_up();
     rows_.give_up_rest();

@@ -10,6 +10,7 @@
 #include "session/outputs.h"
 
 #include <flor/store/store.h>
+#include <flor/store/used_files.h>
 
 #include <filesystem>
 #include <functional>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace flor::detail {
 
@@ -31,6 +33,8 @@ class RunStorage {
     std::shared_ptr<store::BackgroundPriority> priority;
     GroupMember& group;
     std::function<void()> flush_journal;  ///< adds the values logged so far
+    /// Returns the outputs of the program as they are at the time of the call.
+    std::function<std::vector<store::UsedFile>()> written_files;
   };
   explicit RunStorage(Parts parts);
 
@@ -77,6 +81,7 @@ class RunStorage {
   // For checkpoints that the program asks for.
   void set_strategy(const store::CheckpointStrategy& strategy);
   void enter(const store::SavedCheckpoint& saved);
+  void enter(const store::UsedFile& file);
   void score(std::string_view name, const std::map<std::string, double>& scores);
   /// The best stored checkpoint, or the newest. To be called by the training thread while the
   /// background is idle.

@@ -58,6 +58,7 @@ void PartChecker::complete(std::int64_t part, bool whole, double seconds) {
     NewValueFacts facts = facts_;
     const store::ReplayResult result = comparison_.take(part);
     facts.whole = whole;
+    facts.otherwise = facts.otherwise || comparison_.is_doubted();
     facts.compared = result.values_compared + result.states_compared > 0;
     parts_.push_back(
         {.part = part, .result = result, .found = verdict_of_new(facts), .seconds = seconds});

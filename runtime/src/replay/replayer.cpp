@@ -116,7 +116,10 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
 }
 
 void Replayer::open(bool strong) {
-  files_.emplace(store::home_directory(flags_.home), run_.key);
+  files_.emplace(store::home_directory(flags_.home), run_, journal_, [this](std::string why) {
+    comparison_.doubt(std::move(why));
+  });
+  files_->know(store::files_of(*store_, run_.id));
   if (!flags_.shows_what_is_stored()) probes_->announce();
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);

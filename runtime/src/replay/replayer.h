@@ -55,7 +55,7 @@ class Replayer : public Runtime, private WalkHost {
 
   Mode mode() const override { return Mode::replay; }
   const store::Run& run() const override { return run_; }
-  std::filesystem::path output_directory() override { return files_->directory(); }
+  ProgramFiles& files() override { return *files_; }
   bool catching_up() const override { return walk_ && walk_->catching_up(); }
   /// Whether nothing is left for this process to do, which the user has been told.
   bool empty() const { return task_->is_empty(); }

@@ -59,15 +59,23 @@ void RecordedOutputs::enter(store::Catalog& catalog, std::int64_t run) const {
   catalog.remember_outputs(run, repository_.string(), this_program().key(), paths);
 }
 
-ReplayFiles::ReplayFiles(const fs::path& home, const std::string& run)
+ReplayFiles::ReplayFiles(const fs::path& home, const store::Run& run, Journal& journal, Doubt doubt)
     : outputs_(home / "outputs"),
-      directory_(outputs_ / fmt::format("{}-{}-{}", run.substr(0, 8), now_us(), ::getpid())) {
+      directory_(outputs_ / fmt::format("{}-{}-{}", run.key.substr(0, 8), now_us(), ::getpid())),
+      inputs_(home, run),
+      journal_(journal),
+      doubt_(std::move(doubt)) {
   notice_written_files(fs::current_path(), home);
 }
 
-const fs::path& ReplayFiles::directory() {
-  if (!std::exchange(used_, true)) drop_old(outputs_);
-  return directory_;
+void ReplayFiles::input(const fs::path& path) {
+  const auto read = inputs_.read(path, epoch_of(journal_));
+  if (read && read->is_new && !read->difference.empty()) doubt_("input " + read->difference);
+}
+
+fs::path ReplayFiles::output(const fs::path& path) {
+  if (!used_.exchange(true)) drop_old(outputs_);
+  return below(directory_, path);
 }
 
 void ReplayFiles::report() const {

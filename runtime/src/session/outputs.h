@@ -1,10 +1,16 @@
 // Files that the program writes: where a replay puts them, and which existing files it overwrote.
 #pragma once
 
+#include "session/used_files.h"
+
 #include <flor/store/catalog.h>
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace flor::detail {
 
@@ -25,20 +31,30 @@ class RecordedOutputs {
   std::filesystem::path repository_;
 };
 
-/// The files that the program writes during a replay. To be used by the session's thread.
-class ReplayFiles {
+/// The files that the program reads and writes during a replay. What it writes goes to a directory
+/// of this process alone, because a replay may have several processes.
+class ReplayFiles final : public ProgramFiles {
  public:
-  /// `home` is the store's directory, `run` the key of the run.
-  ReplayFiles(const std::filesystem::path& home, const std::string& run);
-  /// A directory that belongs to this process alone, not to other processes of the same replay.
-  const std::filesystem::path& directory();
+  using Doubt = std::function<void(std::string why)>;
+  /// `home` is the store's directory. `journal` must outlive this object. `doubt` is called, in any
+  /// thread, for an input whose content is not the recorded one.
+  ReplayFiles(const std::filesystem::path& home, const store::Run& run, Journal& journal,
+              Doubt doubt);
+  /// Tells what the run has read. To be called before anything else.
+  void know(std::vector<store::UsedFile> recorded) { inputs_.know(std::move(recorded)); }
+
+  void input(const std::filesystem::path& path) override;
+  std::filesystem::path output(const std::filesystem::path& path) override;
   /// Reports where the program's files are, and which files of the working directory it overwrote
   /// although it replays, one line each.
   void report() const;
 
  private:
   std::filesystem::path outputs_, directory_;
-  bool used_ = false;
+  UsedFiles inputs_;
+  Journal& journal_;
+  Doubt doubt_;
+  std::atomic<bool> used_{false};
 };
 
 }  // namespace flor::detail

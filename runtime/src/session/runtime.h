@@ -7,6 +7,7 @@
 #include "session/journal.h"
 #include "session/loaded_inputs.h"
 #include "session/pinned.h"
+#include "session/used_files.h"
 #include "session/visited_places.h"
 #include "state/registry.h"
 
@@ -125,9 +126,7 @@ class Runtime {
   void end_loop(Frame& frame, LoopEnd how);
   virtual void arrive(Frame& frame, bool gone) = 0;
 
-  /// The directory in which a replay puts the program's files. Empty: they stay where the program
-  /// puts them.
-  virtual std::filesystem::path output_directory() { return {}; }
+  virtual ProgramFiles& files() = 0;
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }

@@ -93,32 +93,48 @@ void Comparison::computation_changed() {
   changed_ = true;
 }
 
-store::ReplayResult Comparison::Tally::with_verdict(bool changed) const {
+void Comparison::doubt(std::string why) {
+  const std::lock_guard lock(mutex_);
+  if (doubt_.empty()) doubt_ = std::move(why);
+}
+
+bool Comparison::is_doubted() const {
+  const std::lock_guard lock(mutex_);
+  return !doubt_.empty();
+}
+
+store::ReplayResult Comparison::Tally::with_verdict(bool changed, const std::string& doubt) const {
   store::ReplayResult verdict = result;
   const bool differs = result.values_different + result.states_different + others > 0;
   const bool compared = result.values_compared + result.states_compared > 0;
-  verdict.verdict = differs    ? store::Verdict::differs
-                    : changed  ? store::Verdict::doubtful
-                    : compared ? store::Verdict::verified
-                               : store::Verdict::unverified;
+  verdict.verdict = differs                      ? store::Verdict::differs
+                    : changed || !doubt.empty() ? store::Verdict::doubtful
+                    : compared                   ? store::Verdict::verified
+                                                 : store::Verdict::unverified;
+  if (!doubt.empty()) {
+    std::string& first = verdict.first_difference;
+    first = first.empty() ? doubt : fmt::format("{}; {}", first, doubt);
+  }
   return verdict;
 }
 
 store::ReplayResult Comparison::result() const {
   const std::lock_guard lock(mutex_);
-  return all_.with_verdict(changed_);
+  return all_.with_verdict(changed_, doubt_);
 }
 
 store::ReplayResult Comparison::take(std::int64_t part) {
   const std::lock_guard lock(mutex_);
-  const store::ReplayResult result = parts_[part].with_verdict(changed_);
+  const store::ReplayResult result = parts_[part].with_verdict(changed_, doubt_);
   parts_.erase(part);
   return result;
 }
 
 std::vector<std::string> Comparison::lines() const {
   const std::lock_guard lock(mutex_);
-  return lines_;
+  std::vector<std::string> lines = lines_;
+  if (!doubt_.empty()) lines.push_back(doubt_);
+  return lines;
 }
 
 }  // namespace flor::detail

@@ -33,6 +33,10 @@ class Comparison {
   /// Notes that the program computes something else than in the recording, whatever the comparisons
   /// show.
   void computation_changed();
+  /// Notes that the program reads something else than was recorded: everything that it computes
+  /// from now on is doubtful, unless it differs. Every result says the first reason.
+  void doubt(std::string why);
+  bool is_doubted() const;
   /// Notes a difference from the record that is not in a value.
   void difference(std::int64_t part, std::string what);
 
@@ -47,7 +51,7 @@ class Comparison {
   struct Tally {
     store::ReplayResult result;
     std::int64_t others = 0;
-    store::ReplayResult with_verdict(bool changed) const;
+    store::ReplayResult with_verdict(bool changed, const std::string& doubt) const;
   };
   template <typename Change>
   void count(std::int64_t part, Change change);
@@ -56,6 +60,7 @@ class Comparison {
 
   mutable std::mutex mutex_;
   bool changed_ = false;
+  std::string doubt_;  // empty: none
   Tally all_;
   std::map<std::int64_t, Tally> parts_;
   std::vector<std::string> lines_;

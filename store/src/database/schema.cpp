@@ -519,6 +519,25 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
      R"sql(
 CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
 )sql"},
+    // What runs have read and written: 0 and 1.
+    {"used_file", R"sql(
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  use INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  digest BLOB NOT NULL,
+  source TEXT NOT NULL,
+  kind INTEGER NOT NULL,
+  place TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  PRIMARY KEY (run, use, name, digest, source)
+)sql",
+     "STRICT, WITHOUT ROWID",
+     R"sql(
+CREATE INDEX IF NOT EXISTS used_file_by_digest ON used_file (digest, use);
+CREATE INDEX IF NOT EXISTS used_file_by_source ON used_file (source) WHERE source <> '';
+)sql"},
     {"rank_run", R"sql(
   leader INTEGER NOT NULL,
   rank INTEGER NOT NULL,

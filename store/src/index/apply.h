@@ -27,6 +27,8 @@ void apply(Database& database, std::int64_t run, const LaunchEvent& event);
 void apply(Database& database, std::int64_t run, const JoinEvent& event);
 void apply(Database& database, std::int64_t run, const CloseLaunchEvent& event);
 void apply(Database& database, std::int64_t run, const ArgumentEvent& event);
+void apply(Database& database, std::int64_t run, const InputEvent& event);
+void apply(Database& database, std::int64_t run, const OutputEvent& event);
 void apply(Database& database, std::int64_t run, const ProgressEvent& event);
 void apply(Database& database, std::int64_t run, const SavedEvent& event);
 void apply(Database& database, std::int64_t run, const ScoreEvent& event);

@@ -319,6 +319,10 @@ class RunReader {
         return apply_one<MergeEvent>(payload);
       case EventKind::label:
         return apply_one<LabelEvent>(payload);
+      case EventKind::input:
+        return apply_one<InputEvent>(payload);
+      case EventKind::output:
+        return apply_one<OutputEvent>(payload);
       case EventKind::sealed:
         return;
       case EventKind::drop:
@@ -343,6 +347,8 @@ class RunReader {
       case EventKind::saved:
       case EventKind::score:
       case EventKind::strategy:
+      case EventKind::input:
+      case EventKind::output:
         return true;
       default:
         return false;

@@ -51,6 +51,17 @@ void fields(F& f, Argument& argument) {
   f(4, argument.value);
 }
 template <typename F>
+void fields(F& f, UsedFile& file) {
+  f(2, file.kind);
+  f(3, file.name);
+  f(4, file.place);
+  f(5, file.bytes);
+  f(6, file.files);
+  f(7, file.digest);
+  f(8, file.epoch);
+  f(9, file.source);
+}
+template <typename F>
 void fields(F& f, MainLoop& loop) {
   f(2, loop.ordinal);
   f(3, loop.name);
@@ -271,6 +282,14 @@ void fields(F& f, ArgumentEvent& event) {
   f(2, event.argument);
 }
 template <typename F>
+void fields(F& f, InputEvent& event) {
+  f(2, event.file);
+}
+template <typename F>
+void fields(F& f, OutputEvent& event) {
+  f(2, event.file);
+}
+template <typename F>
 void fields(F& f, ProgressEvent& event) {
   f(2, event.progress);
 }
@@ -471,6 +490,8 @@ std::int64_t event_time(std::span<const std::byte> payload) {
 FLOR_EVENT(WriterEvent)
 FLOR_EVENT(RunEvent)
 FLOR_EVENT(ArgumentEvent)
+FLOR_EVENT(InputEvent)
+FLOR_EVENT(OutputEvent)
 FLOR_EVENT(ProgressEvent)
 FLOR_EVENT(ValuesEvent)
 FLOR_EVENT(CheckpointEvent)

@@ -8,6 +8,7 @@
 #include "file/frames.h"
 
 #include <flor/store/catalog.h>
+#include <flor/store/used_files.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +61,9 @@ enum class EventKind : std::uint16_t {
   drop = 37,
   merge = 38,
   label = 39,
+  // 40 and 41 are free
+  input = 42,
+  output = 43,
 };
 
 /// Splits an event into frames and calls `visit(kind, bytes)` for each: pieces, then the last
@@ -98,6 +102,17 @@ struct RunEvent {
 struct ArgumentEvent {
   static constexpr auto kKind = EventKind::argument;
   Argument argument;  ///< masked, as `Argument::recorded` returns it
+};
+
+/// What the run has read. Its `use` is that of the event.
+struct InputEvent {
+  static constexpr auto kKind = EventKind::input;
+  UsedFile file;
+};
+/// What the run has written; replaces the output of this name.
+struct OutputEvent {
+  static constexpr auto kKind = EventKind::output;
+  UsedFile file;
 };
 
 struct ProgressEvent {

@@ -98,6 +98,8 @@ Part part_of(const JournalEvent& event) {
     case EventKind::saved:
     case EventKind::score:
     case EventKind::strategy:
+    case EventKind::input:
+    case EventKind::output:
       return Part::other;
     default:
       return Part::border;

@@ -31,6 +31,8 @@ def forget_after(facts, point):
                 return key[:2] > here or key[:2] == here and fact.loop not in point.kept
             case "gap":
                 return fact.first >= point.epoch
+            case "used_file":
+                return fact.epoch >= point.epoch + bool(point.loop)
             case "part":
                 return fact.part >= point.epoch or fact.part < 0 and key[0] in unsure
             case "saved":

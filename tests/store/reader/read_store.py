@@ -42,6 +42,14 @@ class Run:
         match event.event:
             case "argument":
                 facts["argument", event.argument.name] = event.argument
+            case "input":
+                said = SimpleNamespace(use=0, **vars(event.file))
+                facts.setdefault(("used_file", 0, said.name, said.digest, said.source), said)
+            case "output":
+                said = SimpleNamespace(use=1, **vars(event.file))
+                for key in [key for key in facts if key[:3] == ("used_file", 1, said.name)]:
+                    del facts[key]
+                facts["used_file", 1, said.name, said.digest, said.source] = said
             case "progress":
                 said = event.progress
                 facts.update({("main_loop", each.ordinal): each for each in said.loops})

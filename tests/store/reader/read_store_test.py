@@ -42,6 +42,7 @@ TABLES = {
     "resumption": "resumed_us main_loop iteration epoch boundary loop step program_digest",
     "saved": "number name main_loop iteration path epoch step inner ordinal",
     "strategy": "num_to_keep score_order tie",
+    "used_file": "use name digest source kind place bytes files epoch",
     "value": "name path epoch step inner ordinal type value",
 }
 
@@ -238,7 +239,7 @@ def tell_a_story(home, chance, checkpoint, layout):
         main_loop, iteration, epoch = place()
         loop, step = chance.choice(["train", "train~2", "test"]), chance.randrange(4)
         path = chance.choice(["", loops[main_loop], f"{loops[main_loop]}/{loop}", f"{loops[main_loop]}/{loop}/deep"])
-        match chance.randrange(9):
+        match chance.randrange(10):
             case 0 | 1:
                 of_value = {"epoch": epoch if path else -1, "step": step if "/" in path else -1}
                 journal.say("values", name=chance.choice("ab"), path=path, text=str(number), ordinal=0, type=3, **of_value)
@@ -263,6 +264,11 @@ def tell_a_story(home, chance, checkpoint, layout):
             case 8:
                 journal.say("label", said_us=chance.randrange(4), kind=chance.randrange(2), name=chance.choice(["", "x"]),
                             value=chance.choice(["", "1", "2"]))
+            case 9:
+                file = {"kind": chance.randrange(3), "name": chance.choice("ab"), "place": "/x", "bytes": number, "files": 1,
+                        "digest": chance.choice("12") * 32, "epoch": chance.choice([-1, epoch]),
+                        "source": chance.choice(["", "0123456789abcdef"])}
+                journal.say(chance.choice(["input", "output"]), file=file)
             case 7 if chance.randrange(3) == 0:
                 point = {"main_loop": main_loop, "iteration": iteration, "epoch": epoch, "boundary": 1}
                 if chance.randrange(2):

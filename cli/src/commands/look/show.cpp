@@ -14,6 +14,7 @@
 #include "view/loop_columns.h"
 #include "view/printed_lines.h"
 #include "view/show_facts.h"
+#include "view/show_files.h"
 #include "view/show_json.h"
 #include "view/show_recording.h"
 #include "view/show_retention.h"
@@ -454,6 +455,7 @@ void print_replays(Context& context, const ShownRun& shown) {
 void print_run(Context& context, const ShownRun& shown, bool all) {
   print_head(context, shown, all);
   if (all) print_arguments(context, shown.arguments);
+  print_files(context, shown, all);
   print_metrics(context, shown.metrics);
   if (!all) {
     print_saved(context, shown);
@@ -608,7 +610,7 @@ int Show::run(Context& context) {
     show_printed(context, choice);
     return 0;
   }
-  const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
+  const ShownRun shown = ShownRun::read(context.store(), std::move(choice.run));
   if (choice.epoch) {
     const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);
     if (context.json()) {

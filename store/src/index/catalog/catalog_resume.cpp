@@ -167,6 +167,7 @@ void forget_facts_after(Connection& connection, std::int64_t run, const ResumePo
   forget_loops_after(connection, run, point);
   forget_decisions_after(connection, run, point);
   forget_gaps_after(connection, run, point);
+  forget_files_after(connection, run, point);
   connection(
       "UPDATE run SET finished_us = NULL, failed = NULL, message = '', "
       "epochs = (SELECT count(*) FROM iteration WHERE run = ?1), "

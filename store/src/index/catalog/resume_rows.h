@@ -16,6 +16,9 @@ void forget_values_after(Database& database, std::int64_t run, const ResumePoint
 /// run is in the state interrupted afterwards.
 void forget_facts_after(Connection& connection, std::int64_t run, const ResumePoint& point);
 
+/// Deletes what the run read and wrote after the point; `forget_facts_after` does it, too.
+void forget_files_after(Connection& connection, std::int64_t run, const ResumePoint& point);
+
 /// Returns the first step of the loop `path` that is executed again in the epoch of the point. Code
 /// directly in the main loop's body is executed again; nested loops continue where they stopped.
 std::int64_t first_forgotten_step(std::string_view path, const ResumePoint& point);

@@ -47,7 +47,8 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"strategy", "run"},
     {"saved", "number"},
     {"score", "number, name"},
-    {"fork", "run"}};
+    {"fork", "run"},
+    {"used_file", "use, name, digest, source"}};
 /// Tables of logged values and of values found by replays, which are replaced as a whole.
 constexpr const char* kValues[] = {"series", "metric", "replay"};
 

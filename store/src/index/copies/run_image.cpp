@@ -463,7 +463,8 @@ void drop_empty_tables(Connection& image) {
                             "evaluation_log",
                             "repository",
                             "foreign_chunk",
-                            "label"}) {
+                            "label",
+                            "used_file"}) {
     if (image(fmt::format("SELECT 1 FROM {} LIMIT 1", table))->step()) continue;
     image(fmt::format("DROP TABLE {}", table))->run();
   }
@@ -494,6 +495,8 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);
+    // The parent has written its outputs. What is read outside of the loops, the fork reads again.
+    to("DELETE FROM used_file WHERE use <> 0 OR epoch < 0")->run();
     for (const std::string& name : others) {
       to("DELETE FROM argument WHERE run = ?1 AND name = ?2", run, name)->run();
     }

@@ -66,6 +66,16 @@ CREATE TEMP VIEW points AS
            LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
   WHERE logged.type <= 2 AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql( AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
+CREATE TEMP VIEW files AS
+  SELECT run.key AS run, experiment.name AS experiment,
+         CASE used_file.use WHEN 0 THEN 'input' ELSE 'output' END AS use,
+         CASE used_file.kind WHEN 1 THEN 'directory' WHEN 2 THEN 'checkpoint'
+              ELSE 'file' END AS kind,
+         used_file.name, used_file.place, used_file.bytes, used_file.files,
+         lower(hex(used_file.digest)) AS digest, used_file.epoch, used_file.source
+  FROM used_file JOIN run ON run.id = used_file.run
+                 JOIN experiment ON experiment.id = run.experiment
+  WHERE NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 CREATE TEMP VIEW logged AS
   SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
          value.ordinal, value.replay, value.type, value.value

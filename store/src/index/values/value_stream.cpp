@@ -2,6 +2,7 @@
 
 #include "database/database.h"
 #include "database/store_impl.h"
+#include "database/values/scalar.h"
 #include "database/values/series_blocks.h"
 #include "index/refresh.h"
 #include "index/values/answers.h"

@@ -216,6 +216,11 @@ const std::array kGrowing = {
           "SELECT name, type, value FROM argument WHERE run = ?1 ORDER BY name",
           1,
           {"the type", ""}},
+    Facts{"input '{0}'",
+          "SELECT name, digest, source, kind, place, bytes, files, epoch FROM used_file WHERE run "
+          "= ?1 AND use = 0 AND epoch < ?4 ORDER BY name, digest, source",
+          3,
+          {"the kind", "the place", "the size", "the number of files", "the epoch"}},
     Facts{"main loop {0}",
           "SELECT ordinal, name, first_epoch FROM main_loop WHERE run = ?1 AND ordinal <= ?2 ORDER "
           "BY ordinal",
@@ -260,6 +265,11 @@ const std::array kAtEnd = {
           "SELECT ordinal, iterations, ended, broke FROM main_loop WHERE run = ?1 ORDER BY ordinal",
           1,
           {"the number of iterations", "the end", "the end"}},
+    Facts{"output '{0}'",
+          "SELECT name, digest, kind, place, bytes, files FROM used_file WHERE run = ?1 AND use = "
+          "1 ORDER BY name",
+          1,
+          {"the content", "the kind", "the place", "the size", "the number of files"}},
     Facts{
         "the decision from iteration {1} on",
         "SELECT main_loop, first, last, reason, cost, computed FROM decision WHERE run = ?1 ORDER "

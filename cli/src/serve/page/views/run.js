@@ -19,6 +19,9 @@ class DetailsTab {
         ['digest', run.program_digest], ['repository', run.repository], ['commit', run.commit || 'none: it was recorded without git'],
         ['built', build && [build.target, build.configuration, build.compiler, build.flags].filter(Boolean).join(', ')],
         ['stale', build && build.remark && `the program ${build.remark}`]])),
+      filesSection('Inputs', 'inputs', run.inputs, 'from run', (each) => each.from),
+      filesSection('Outputs', 'outputs', run.outputs, 'read by run', (each) => each.read_by),
+      run.read_by.length ? section('Checkpoints read by', h('p', {}, someKin(run.read_by))) : null,
       run.group.length > 1 ? section('Ranks', table('ranks', [
         {title: 'rank', number: true, cell: (each) => each.rank},
         {title: 'run', cell: (each) => runLink(each.id)},
@@ -63,6 +66,24 @@ function someForks(ids) {
   const most = 5;
   const links = ids.slice(-most).flatMap((id, i) => (i ? [' ', runLink(id)] : [runLink(id)]));
   return ids.length > most ? ['… ', ...links] : links;
+}
+
+/// The latest first; a run that is not in the store has no view.
+function someKin(kin) {
+  const most = 5;
+  const links = kin.slice(0, most).flatMap((each, i) => [i ? ' ' : '',
+    each.experiment === null ? h('code', {title: 'not in this store'}, each.run.slice(0, 8)) : runLink(each.run)]);
+  return kin.length > most ? [...links, ' …'] : links;
+}
+
+function filesSection(title, name, files, kinTitle, kinOf) {
+  if (!files.length) return null;
+  return section(title, table(name, [
+    {title: 'name', wide: true, cell: (each) => h('code', {title: each.place || ''}, each.name)},
+    {title: 'kind', cell: (each) => each.kind},
+    {title: 'size', number: true, cell: (each) => bytes(each.bytes) + (each.kind === 'directory' ? `, ${plural(each.files, 'file')}` : '')},
+    {title: 'digest', cell: (each) => h('code', {title: each.digest}, each.digest.slice(0, 8))},
+    {title: kinTitle, cell: (each) => (kinOf(each).length ? someKin(kinOf(each)) : '–')}], files));
 }
 
 const runTabs = [

@@ -1,0 +1,17 @@
+// What a run has read and written, and the runs that it has to do with by that.
+#pragma once
+
+#include "output/json.h"
+#include "shell/context.h"
+#include "view/show_facts.h"
+
+namespace flor::cli {
+
+/// Inputs, then outputs; the first few of each, or `all`. Nothing where there are none.
+void print_files(Context& context, const ShownRun& shown, bool all);
+
+/// Of the inputs `from`, of the outputs `read_by` has the other runs.
+Json files_json(const ShownRun& shown, store::FileUse use);
+Json kin_json(const store::FileKin& kin);
+
+}  // namespace flor::cli
