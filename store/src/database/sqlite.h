@@ -157,6 +157,19 @@ class Connection {
   /// schema is executed, and a step of a statement that takes longer than `limit` throws Damaged.
   void distrust(std::chrono::milliseconds limit);
 
+  /// While it lives, reading or writing a text or blob of more than `most` bytes throws Damaged.
+  class ShortTexts {
+   public:
+    ShortTexts(Connection& connection, std::int64_t most);
+    ~ShortTexts();
+    ShortTexts(const ShortTexts&) = delete;
+    ShortTexts& operator=(const ShortTexts&) = delete;
+
+   private:
+    Connection& connection_;
+    int before_;
+  };
+
   /// Binds the values to ?1, ?2, ... of a statement. Queries of the same text that do not live at
   /// the same time share one prepared statement.
   template <typename... Values>

@@ -35,9 +35,12 @@ void find_unreadable_texts(
     const std::function<void(std::string_view key, const std::string& flaw)>& found);
 
 /// Describes a row that cannot be in the catalog of one run from elsewhere: a text that cannot be
-/// read, or a number beyond what a run can count. Epochs are counted against the rows there are, so
-/// that nothing which goes through them takes more than was sent. Empty if there is none. Users'
-/// words about runs are not looked at: `merge_labels` chooses among them.
-std::string flaw_of_rows(Connection& catalog);
+/// read, a number beyond what a run can count or measure, or texts that would take much more memory
+/// than the `received` bytes in which the catalog came. Which columns there are, and of which type,
+/// the schema says. Epochs are counted against the rows there are, so that nothing which goes
+/// through them takes more than was sent. Any number may have been logged. Of users' words about
+/// runs only the length is looked at: `merge_labels` chooses among them. Empty if there is none;
+/// throws Damaged where a text alone is too long.
+std::string flaw_of_rows(Connection& catalog, std::uint64_t received);
 
 }  // namespace flor::store
