@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -57,13 +58,21 @@ ByteList tape_of(Printed::Stream stream, std::size_t lines) {
   return file;
 }
 
-ByteList file_of(unsigned flags) {
+ByteList make_file(unsigned flags) {
   const std::size_t lines = (flags & 4) != 0 ? 3000 : (flags & 2) != 0 ? 500 : 20;
   const bool apart = (flags & 1) != 0;
   ByteList file = tape_of(apart ? Printed::Stream::out : Printed::Stream::both, lines);
   if (!apart) return file;
   const ByteList other = tape_of(Printed::Stream::error, 20);
   file.insert(file.end(), other.begin(), other.end());
+  return file;
+}
+
+/// Made once for each of the flags, since that takes longer than all else.
+const ByteList& file_of(unsigned flags) {
+  static std::array<ByteList, 8> files;
+  ByteList& file = files[flags % files.size()];
+  if (file.empty()) file = make_file(flags);
   return file;
 }
 

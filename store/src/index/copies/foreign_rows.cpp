@@ -35,8 +35,10 @@ constexpr std::int64_t kTimeMax = std::int64_t{1} << 54;
 /// More than any steps. They are added up over all rows.
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 40;
 
-/// More than any seconds, factor or share: 31 years.
-constexpr double kRealMax = 1e9;
+/// More than any seconds: 31 years.
+constexpr double kSecondsMax = 1e9;
+/// More than any factor. The tolerance of a recording is what its user says.
+constexpr double kFactorMax = 1e300;
 /// Less than any: what is left where one measurement is taken from another.
 constexpr double kRealMin = -1;
 
@@ -129,7 +131,9 @@ std::string test_of_number(const std::string& table, const ForeignColumn& column
                         least_of(table, column.name, epochs), most_of(table, column.name, epochs));
   } else if (!column.may_be_null) {
     // The others are what a program logged, which may be infinite, and is null where it is none.
-    test += fmt::format(" OR \"{}\" NOT BETWEEN {} AND {}", column.name, kRealMin, kRealMax);
+    const bool is_factor = column.name == "epsilon" || column.name == "restore_factor";
+    test += fmt::format(" OR \"{}\" NOT BETWEEN {} AND {}", column.name, kRealMin,
+                        is_factor ? kFactorMax : kSecondsMax);
   }
   return test;
 }
