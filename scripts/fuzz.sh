@@ -1,11 +1,12 @@
 #!/bin/sh
 # Fuzzes everything that reads bytes of strangers, with libFuzzer and sanitizers, as many targets at once as
 # there are processors; ends with status 1 where one found something:
-#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, half an hour for all twelve on two
+#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, 33 minutes for all thirteen on two
 # 0 seconds: only builds them. Needs clang and its runtime (packages-test.txt). An input that fails
 # lies in out/fuzz/TARGET-*, beside TARGET.log, and is run again by
 #   FLOR_FUZZ_TARGET=TARGET out/fuzz/build/tests/fuzz/flor_fuzz out/fuzz/TARGET-crash-...
-# New inputs go to out/fuzz/corpus/TARGET, from which
+# A run begins with the inputs of tests/fuzz/corpus; one of a minute or more also with those that earlier
+# ones found, and leaves its own in out/fuzz/corpus/TARGET, from which
 #   FLOR_FUZZ_TARGET=TARGET out/fuzz/build/tests/fuzz/flor_fuzz -merge=1 tests/fuzz/corpus/TARGET out/fuzz/corpus/TARGET
 # keeps the few that are worth it.
 set -eu
@@ -35,10 +36,15 @@ ninja -C $build -j "$(scripts/jobs.sh)" flor_fuzz
 # Fuzzes one target; status 1 where that found something.
 fuzz() {
   found=0
-  mkdir -p "out/fuzz/corpus/$1"
+  inputs=out/fuzz/corpus/$1
+  if [ "$seconds" -lt 60 ]; then
+    inputs=out/fuzz/new/$1
+    rm -rf "$inputs"
+  fi
+  mkdir -p "$inputs"
   FLOR_FUZZ_TARGET=$1 nice -n 19 $build/tests/fuzz/flor_fuzz -max_len=8192 -max_total_time="$seconds" \
     -artifact_prefix="out/fuzz/$1-" -print_final_stats=1 -verbosity=0 -timeout=20 \
-    "out/fuzz/corpus/$1" "tests/fuzz/corpus/$1" >"out/fuzz/$1.log" 2>&1 || found=1
+    "$inputs" "tests/fuzz/corpus/$1" >"out/fuzz/$1.log" 2>&1 || found=1
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "out/fuzz/$1.log")
   if [ $found = 0 ]; then
     echo "$1: $runs inputs in $seconds s, nothing found"

@@ -1,10 +1,14 @@
 #include "protocol/printed_tape.h"
 
+#include "file/filesystem.h"
 #include "file/paths.h"
+
+#include <flor/store/error.h>
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <utility>
 
@@ -141,28 +145,27 @@ std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) cons
 }
 
 bool PrintedTape::is_sound(std::uint64_t bytes) const {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40, kEver = std::uint64_t{1} << 62;
+  constexpr std::int64_t kEpochs = std::int64_t{1} << 52;
   if (magic_ != kMagic || shape_.head == 0 || shape_.head > kMost || shape_.ring > kMost) {
     return false;
   }
   if (shape_.ring <= kReadBytes || stream_ > Printed::Stream::error) return false;
-  if (written > position || used() > bytes) return false;
+  if (written > position || position > kEver || used() > bytes) return false;
   for (std::uint64_t i = marks_ > kMarks ? marks_ - kMarks : 0; i < marks_; ++i) {
-    if (mark_[i % kMarks].length > mark_[i % kMarks].path.size()) return false;
+    const Mark& mark = mark_[i % kMarks];
+    if (mark.length > mark.path.size() || mark.epoch < -1 || mark.epoch > kEpochs) return false;
   }
   return true;
 }
 
-std::vector<Printed> read_printed_rest(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
+std::vector<Printed> read_printed_rest(const std::filesystem::path& file) try {
   std::vector<Printed> pieces;
-  if (!in) return pieces;
-  const auto size = static_cast<std::uint64_t>(std::max<std::streamoff>(in.tellg(), 0));
+  const store::File in(store::Filesystem::system(), file, O_RDONLY);
+  const std::uint64_t size = in.size();
   const auto memory = std::make_unique_for_overwrite<std::uint64_t[]>(size / 8 + 1);
   auto* const bytes = reinterpret_cast<std::byte*>(memory.get());
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(bytes), static_cast<std::streamsize>(size));
-  if (static_cast<std::uint64_t>(in.gcount()) != size) return pieces;
+  if (in.read_at({bytes, size}, 0) != size) return pieces;
   for (std::uint64_t at = 0; at + sizeof(PrintedTape) <= size;) {
     const auto* tape = reinterpret_cast<const PrintedTape*>(bytes + at);
     if (!tape->is_sound(size - at)) break;
@@ -170,6 +173,8 @@ std::vector<Printed> read_printed_rest(const std::filesystem::path& file) {
     at += (tape->used() + 7) / 8 * 8;
   }
   return pieces;
+} catch (const Error&) {
+  return {};
 }
 
 std::filesystem::path printed_rest_file(const std::filesystem::path& home, std::string_view run) {

@@ -1,8 +1,7 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
 //   make_corpus DIRECTORY GOLDEN
-// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store}/seed-*, those of events from
-// the journals of the store GOLDEN.
-// Not run by the tests.
+// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store,printed}/seed-*, those of
+// events from the journals of the store GOLDEN. Not run by the tests.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
@@ -14,6 +13,8 @@
 
 #include <flor/store/error.h>
 #include <flor/store/store.h>
+
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <fstream>
@@ -232,6 +233,31 @@ void make_changes() {
   save("store", "cut", piece(0xFF, 2000, 0, 0));
 }
 
+/// Fields of a tape: head, ring, stream, marks, clocks, and the counters before them.
+void make_printed() {
+  const auto change = [](unsigned offset, std::uint64_t value) {
+    Bytes piece{static_cast<std::byte>(offset), static_cast<std::byte>(offset >> 8),
+                static_cast<std::byte>(offset >> 16)};
+    piece.resize(11);
+    put(std::span(piece).subspan(3), value);
+    return piece;
+  };
+  for (int flags = 0; flags < 8; ++flags) {
+    save("printed", "sound-" + std::to_string(flags), Bytes{static_cast<std::byte>(flags)});
+  }
+  for (const unsigned field : {0u, 8u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 72u, 80u, 88u, 96u}) {
+    for (const std::uint64_t value :
+         {std::uint64_t{1}, std::uint64_t{1} << 39, ~std::uint64_t{0}}) {
+      save("printed",
+           fmt::format("field-{}-{}", field,
+                       value == 1       ? "one"
+                       : value + 1 == 0 ? "all"
+                                        : "much"),
+           Bytes{std::byte{7}} + change(field, value));
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -245,4 +271,5 @@ int main(int argc, char** argv) {
   make_blobs();
   make_safetensors();
   make_changes();
+  make_printed();
 }

@@ -6,9 +6,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#define FLOR_FOR_EACH_TARGET(VISIT)                                                     \
-  VISIT(blob) VISIT(bucket) VISIT(codec) VISIT(events) VISIT(frames) VISIT(journal)     \
-  VISIT(pack) VISIT(remote) VISIT(safetensors) VISIT(serve) VISIT(sources) VISIT(store)
+#define FLOR_FOR_EACH_TARGET(VISIT)                                                 \
+  VISIT(blob) VISIT(bucket) VISIT(codec) VISIT(events) VISIT(frames) VISIT(journal) \
+  VISIT(pack) VISIT(printed) VISIT(remote) VISIT(safetensors) VISIT(serve)          \
+  VISIT(sources) VISIT(store)
 
 #define FLOR_DECLARE(name)                             \
   namespace flor::fuzz::name##_target {                \

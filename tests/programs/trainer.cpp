@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -62,6 +64,7 @@ std::vector<flor::Checkpoints> checkpoint(Training& training, const std::string&
 
 int main(int argc, char** argv) {
   auto session = flor::init(argc, argv);
+  if (const char* directory = std::getenv("CHANGES_TO")) std::filesystem::current_path(directory);
   const int epochs = flor::arg("epochs", 6);
   const int steps = flor::arg("steps", 4);
   const int pause_ms = flor::arg("pause_ms", 0);

@@ -44,9 +44,10 @@ inline RemoteRun publish(ObjectStore& objects, const RemoteRun& run,
   return publish_object(objects, run, compressed(file));
 }
 
-/// The run with another catalog: the one that is there, after `change`.
+/// The run with another catalog: the one that is there, after `change`, and `patch` of its file.
 inline RemoteRun with_catalog(ObjectStore& objects, const std::string& key,
-                              const std::function<void(store::Connection&)>& change) {
+                              const std::function<void(store::Connection&)>& change,
+                              const std::function<void(std::string& file)>& patch = {}) {
   const RemoteRun run = choose_run(objects, key);
   const WorkDirectory work;
   const fs::path file = work.path() / "catalog.db";
@@ -62,7 +63,9 @@ inline RemoteRun with_catalog(ObjectStore& objects, const std::string& key,
     connection.execute("PRAGMA journal_mode=DELETE; PRAGMA foreign_keys=OFF");
     change(connection);
   }
-  return publish(objects, run, bytes(testing::content_of(file)));
+  std::string content = testing::content_of(file);
+  if (patch) patch(content);
+  return publish(objects, run, bytes(content));
 }
 
 /// A parcel of the run with other bytes, under the name that they have.

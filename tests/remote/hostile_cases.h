@@ -304,6 +304,51 @@ inline std::string first_row(const std::string& table, const std::vector<Catalog
       table, row);
 }
 
+/// A change of each row of a column, in SQL.
+inline std::string change_of_column(store::Connection& schema, const std::string& table,
+                                    const std::string& column, const std::string& content) {
+  return fmt::format("{}UPDATE OR IGNORE {} SET \"{}\" = {}",
+                     first_row(table, catalog_columns(schema, table)), table, column, content);
+}
+
+/// A number that SQL cannot say: it is there as another one, which is replaced in the file.
+inline HostileBucket with_no_number(std::string name, std::string sql) {
+  return {std::move(name), false,
+          [sql = std::move(sql)](ObjectStore& objects, const std::string& key) {
+            with_catalog(
+                objects, key, [&](store::Connection& to) { to.execute(sql.c_str()); },
+                [](std::string& file) {
+                  const std::string stands_for("\x40\x09\x21\xfb\x54\x44\x2d\x18", 8);  // pi
+                  const std::string no_number("\x7f\xf8\0\0\0\0\0\1", 8);
+                  for (auto at = file.find(stands_for); at != file.npos;
+                       at = file.find(stands_for, at)) {
+                    file.replace(at, 8, no_number);
+                  }
+                });
+          },
+          true};
+}
+
+/// What a column of that type may not be able to hold, or its readers.
+inline std::vector<std::string> extremes_of(const std::string& type) {
+  std::vector<std::string> contents;
+  const auto add = [&](std::initializer_list<const char*> more) {
+    contents.insert(contents.end(), more.begin(), more.end());
+  };
+  const bool any = type == "ANY";
+  if (type == "INTEGER" || any) {
+    add({"0", "-1", "2147483648", "4611686018427387904", "9223372036854775807"});
+  }
+  if (type == "REAL" || any) {
+    add({"9e999", "-9e999", "1e308", "-1e308", "-5.5", "5e-324", "9.3e18", "1e15"});
+  }
+  if (type == "TEXT" || any) {
+    add({"'x'", "'a' || char(27, 93, 48, 59, 7, 10, 13, 155, 8238)", "hex(randomblob(524288))",
+         "CAST(x'ff41c328' AS TEXT)", "printf('%.*c', 67108864, 'x')"});
+  }
+  return contents;
+}
+
 /// Each number of each table of a catalog at its extremes, and each text in forms that no reader
 /// expects: what the schema has, so that a column which is added to it is among them.
 inline std::vector<HostileBucket> each_column() {
@@ -312,21 +357,14 @@ inline std::vector<HostileBucket> each_column() {
   schema.execute(store::kSchema);
   store::add_later_tables(schema, store::OpenMode::create, store::kLaterTables);
   for (const std::string& table : catalog_tables(schema)) {
-    const std::vector<CatalogColumn> columns = catalog_columns(schema, table);
-    for (const auto& [name, type] : columns) {
-      std::vector<std::string> contents;
-      if (type == "INTEGER") {
-        contents = {"0", "-1", "2147483648", "4611686018427387904", "9223372036854775807"};
-      } else if (type == "TEXT") {
-        contents = {"'x'", "'a' || char(27, 93, 48, 59, 7, 10, 13, 155, 8238)",
-                    "hex(randomblob(524288))", "CAST(x'ff41c328' AS TEXT)"};
-      }
-      for (const std::string& content : contents) {
+    for (const auto& [name, type] : catalog_columns(schema, table)) {
+      for (const std::string& content : extremes_of(type)) {
         list.push_back(by_sql(fmt::format("{}.{} = {}", table, name, content),
-                              fmt::format("{}UPDATE OR IGNORE {} SET \"{}\" = {}",
-                                          first_row(table, columns), table, name, content),
-                              false, true));
+                              change_of_column(schema, table, name, content), false, true));
       }
+      if (type != "REAL") continue;
+      list.push_back(with_no_number(fmt::format("{}.{} is no number", table, name),
+                                    change_of_column(schema, table, name, "3.141592653589793")));
     }
   }
   return list;

@@ -5,6 +5,7 @@
 #include "catalog_rows.h"
 #include "hostile_cases.h"
 #include "index/copies/foreign_rows.h"
+#include "page/server.h"
 #include "store/made_again.h"
 #include "support/content.h"
 #include "support/process.h"
@@ -83,6 +84,18 @@ class Scene {
             {"replay", run, "--dry-run", "--", "/bin/true"}};
   }
 
+  /// The same in a browser.
+  static std::vector<std::string> questions(const std::string& run) {
+    return {"",
+            "api/runs",
+            "api/run?run=" + run,
+            "api/epochs?run=" + run,
+            "api/checkpoints?run=" + run,
+            "api/logged?run=" + run,
+            "api/curve?run=" + run + "&metric=loss&axis=epoch",
+            "api/curve?run=" + run + "&metric=loss&axis=time"};
+  }
+
   std::uint64_t sent() const {
     std::uint64_t bytes = 0;
     for (const auto& entry : fs::recursive_directory_iterator(bucket())) {
@@ -141,6 +154,7 @@ bool acts_on_terminal(std::string_view text) {
 /// What each command takes with honest runs.
 struct Usual {
   std::vector<long> commands, looks;  ///< KiB
+  long pages = 0;                     ///< of `flor serve`
 };
 
 class HostileTest : public RemoteTest {
@@ -238,6 +252,27 @@ class HostileTest : public RemoteTest {
     apart([&] { store::expect_same_when_made_again(scene.home()); });
   }
 
+  /// What the page asks for, of the list and of the run that came.
+  void look_at_pages(const Scene& scene, const std::string& run, const Usual& usual,
+                     long allowed) const {
+    testing::ServeProcess server(scene.home());
+    for (const std::string& question : Scene::questions(run)) {
+      SCOPED_TRACE("serve: " + question);
+      const auto began = std::chrono::steady_clock::now();
+      const testing::HttpAnswer answer = server.get(question);
+      EXPECT_LT(std::chrono::steady_clock::now() - began, kLongest);
+      EXPECT_TRUE(answer.status == 200 || answer.status == 404) << answer.body.substr(0, 2000);
+      EXPECT_FALSE(question.starts_with("api/") && answer.json().is_discarded());
+    }
+    EXPECT_THAT(server.get("api/runs").body, HasSubstr(own_));
+    server.process().kill(SIGTERM);
+    const testing::ProcessResult result = server.process().wait();
+    EXPECT_EQ(result.signal, 0);
+    EXPECT_LT(result.peak_kib, usual.pages + allowed);
+    EXPECT_FALSE(acts_on_terminal(result.err));
+    EXPECT_FALSE(fs::exists(executed()));
+  }
+
   /// Nothing that came is in the way of the runs recorded here, nor of the terminal.
   void look_around(const Scene& scene, const std::string& run, const Usual& usual,
                    long allowed) const {
@@ -254,6 +289,7 @@ class HostileTest : public RemoteTest {
       EXPECT_FALSE(fs::exists(executed()));
     }
     EXPECT_THAT(scene.flor({"list", "-q"}).out, HasSubstr(own_));
+    look_at_pages(scene, run, usual, allowed);
   }
 
   Usual usual_memory() const {
@@ -266,6 +302,12 @@ class HostileTest : public RemoteTest {
     for (const auto& look : honest.looks(foreign_)) {
       usual.looks.push_back(honest.flor(look).peak_kib);
     }
+    testing::ServeProcess server(honest.home());
+    for (const std::string& question : Scene::questions(foreign_)) {
+      EXPECT_EQ(server.get(question).status, 200) << question;
+    }
+    server.process().kill(SIGTERM);
+    usual.pages = server.process().wait().peak_kib;
     return usual;
   }
 
@@ -386,6 +428,45 @@ TEST_F(HostileTest, NoCountIsBelievedForWhichThereAreNoRows) {
     EXPECT_THAT(result.err, HasSubstr("is a number that cannot be"));
     EXPECT_EQ(scene.flor({"remote", "verify", scene.url()}).status, 4);
   }
+}
+
+TEST_F(HostileTest, NoMeasurementIsBelievedThatCannotBe) {
+  const Scene scene = this->scene();
+  for (const std::string sql :
+       {"UPDATE iteration SET seconds = 9e999", "UPDATE iteration SET record_seconds = -7",
+        "UPDATE iteration SET seconds = 1e308"}) {
+    const HostileBucket hostile = crafted::by_sql("", sql);
+    apart([&] { scene.begin(&hostile, foreign_); });
+    const testing::ProcessResult result = scene.flor({"fetch", foreign_, scene.url()});
+    EXPECT_EQ(result.status, 4) << sql;
+    EXPECT_THAT(result.err, HasSubstr("is a number that cannot be")) << sql;
+  }
+  const HostileBucket none =
+      crafted::with_no_number("", "UPDATE iteration SET seconds = 3.141592653589793");
+  apart([&] { scene.begin(&none, foreign_); });
+  EXPECT_EQ(scene.flor({"fetch", foreign_, scene.url()}).status, 4);
+}
+
+/// A letter that is repeated takes nothing on the way.
+TEST_F(HostileTest, NoTextIsReadThatTakesMuchMoreThanWasSent) {
+  const Scene scene = this->scene();
+  for (const std::string sql :
+       {"UPDATE run SET message = printf('%.*c', 30000000, 'x')",
+        "INSERT INTO argument WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE "
+        "i < 30) SELECT id, 'a' || i, i, 'string', printf('%.*c', 1000000, 'x') FROM run, r"}) {
+    const HostileBucket hostile = crafted::by_sql("", sql);
+    apart([&] { scene.begin(&hostile, foreign_); });
+    const testing::ProcessResult result = scene.flor({"fetch", foreign_, scene.url()});
+    EXPECT_EQ(result.status, 4) << sql;
+    EXPECT_THAT(result.err, HasSubstr("longer than")) << sql;
+    EXPECT_LT(result.peak_kib, 100 << 10) << sql;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1);
+  }
+  // What an honest run may have.
+  const HostileBucket honest =
+      crafted::by_sql("", "UPDATE run SET message = printf('%.*c', 1000000, 'x')");
+  apart([&] { scene.begin(&honest, foreign_); });
+  EXPECT_EQ(scene.flor({"fetch", foreign_, scene.url()}).status, 0);
 }
 
 TEST_F(HostileTest, ADifferenceIsNamedInOneLine) {

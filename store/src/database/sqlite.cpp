@@ -114,6 +114,9 @@ bool is_error_of_locks(int code) {
                     error);
 }
 
+/// The longest text or blob, in bytes, of a database that is not trusted: more than any layout has.
+constexpr int kLongestDistrusted = 256 << 20;
+
 /// SQLite executes this number of instructions, in less than a millisecond, between two checks of
 /// the clock.
 constexpr int kOperationsBetweenLooks = 10'000;
@@ -138,6 +141,10 @@ constexpr int kOperationsBetweenLooks = 10'000;
       throw Damaged(fmt::format("{} is damaged ({}): {}", name, reason, naming.remedy));
     case SQLITE_INTERRUPT:
       throw Damaged(fmt::format("{} is damaged (reading it has no end): {}", name, naming.remedy));
+    case SQLITE_TOOBIG:
+      throw Damaged(
+          fmt::format("{} is damaged (a text or a blob in it is longer than it can be): {}", name,
+                      naming.remedy));
     case SQLITE_READONLY:
     case SQLITE_PERM:
       throw Error(
@@ -352,7 +359,7 @@ void Connection::distrust(std::chrono::milliseconds limit) {
   }
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   constexpr std::pair<int, int> kLimits[] = {
-      {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_LENGTH, 256 << 20},
+      {SQLITE_LIMIT_ATTACHED, 0},         {SQLITE_LIMIT_LENGTH, kLongestDistrusted},
       {SQLITE_LIMIT_SQL_LENGTH, 1 << 20}, {SQLITE_LIMIT_EXPR_DEPTH, 100},
       {SQLITE_LIMIT_COLUMN, 100},         {SQLITE_LIMIT_COMPOUND_SELECT, 10},
       {SQLITE_LIMIT_WORKER_THREADS, 0},   {SQLITE_LIMIT_TRIGGER_DEPTH, 1}};
@@ -360,6 +367,15 @@ void Connection::distrust(std::chrono::milliseconds limit) {
   budget_ = std::make_unique<StepBudget>(StepBudget{limit, {}, 0});
   sqlite3_progress_handler(database_, kOperationsBetweenLooks, look_at_clock, budget_.get());
   execute("PRAGMA cell_size_check=ON; PRAGMA mmap_size=0");
+}
+
+Connection::ShortTexts::ShortTexts(Connection& connection, std::int64_t most)
+    : connection_(connection) {
+  const auto bytes = static_cast<int>(std::min<std::int64_t>(most, kLongestDistrusted));
+  before_ = sqlite3_limit(connection.database_, SQLITE_LIMIT_LENGTH, bytes);
+}
+Connection::ShortTexts::~ShortTexts() {
+  sqlite3_limit(connection_.database_, SQLITE_LIMIT_LENGTH, before_);
 }
 
 void Connection::fail(int code) const { throw_sqlite(database_, code, naming_); }

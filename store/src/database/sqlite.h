@@ -160,6 +160,20 @@ class Connection {
   /// throws Damaged.
   void distrust(std::chrono::milliseconds limit);
 
+  /// While an object of this class lives, reading or writing a text or blob of more than `most`
+  /// bytes throws Damaged.
+  class ShortTexts {
+   public:
+    ShortTexts(Connection& connection, std::int64_t most);
+    ~ShortTexts();
+    ShortTexts(const ShortTexts&) = delete;
+    ShortTexts& operator=(const ShortTexts&) = delete;
+
+   private:
+    Connection& connection_;
+    int before_;
+  };
+
   /// Prepares a statement and binds the values to ?1, ?2, ... Queries with the same text share a
   /// prepared statement unless they exist at the same time.
   template <typename... Values>

@@ -35,10 +35,12 @@ void find_unreadable_texts(
     const std::function<void(std::string_view key, const std::string& flaw)>& found);
 
 /// Describes the first row that cannot be right in the catalog of a single run from elsewhere: a
-/// text that cannot be parsed, or a number larger than a run can reach. Numbers of epochs are
-/// compared with the rows that exist, so that loops over them take time in proportion to the data
-/// received. Empty if all rows are valid. Labels are not checked, because `merge_labels` selects
-/// among them.
-std::string flaw_of_rows(Connection& catalog);
+/// text that cannot be parsed, a number larger than a run can reach, or texts that would take much
+/// more memory than the `received` bytes in which the catalog came. The columns and their types are
+/// those of the schema. Numbers of epochs are compared with the rows that exist, so that loops over
+/// them take time in proportion to the data received. Logged values may be any numbers. Of labels
+/// only the length is checked, because `merge_labels` selects among them. Empty if all rows are
+/// valid. Throws Damaged if a single text is too long.
+std::string flaw_of_rows(Connection& catalog, std::uint64_t received);
 
 }  // namespace flor::store

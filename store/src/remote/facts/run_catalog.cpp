@@ -147,6 +147,7 @@ void unpack_catalog(ObjectStore& objects, const RemoteRun& run,
   const std::vector<std::byte> content =
       objects.get(key, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (sha256_hex(content) != run.catalog) throw damaged("is not what its digest says");
+  if (content.size() != run.catalog_bytes) throw damaged("is not as long as its manifest says");
   std::uint64_t bytes = 0;
   const std::string_view wrong = store::unpack(content, [&](std::span<const std::byte> unpacked) {
     if (bytes == 0 && !unpacked.empty() && !is_database(unpacked)) {
@@ -227,7 +228,8 @@ void RunCatalog::check(const RemoteRun& run) {
   if (!row->step()) refuse(*connection_, "it does not have it");
   run_ = row->integer(0);
   check_content(*connection_);
-  std::string flaw = store::flaw_of_rows(*connection_);
+  std::string flaw =
+      store::flaw_of_rows(*connection_, std::min(run.catalog_bytes, kCatalogBytesMax));
   if (flaw.empty()) {
     Evaluations evaluations;
     add_evaluations(*connection_, run_, evaluations);
