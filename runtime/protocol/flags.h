@@ -40,6 +40,9 @@ struct Flags {
   /// --flor_output MIB|none: so much of what the program prints is kept; 0: nothing
   std::optional<std::int64_t> output_mib;
 
+  /// --flor_machine SECONDS|none: between two samples of the machine; 0: none are taken
+  std::optional<double> machine_seconds;
+
   bool check = true;                    ///< --flor_check none: a resume checks nothing
   std::optional<double> check_seconds;  ///< --flor_check SECONDS: that it may take
 

@@ -69,6 +69,9 @@ std::vector<std::string> metric_names(const store::Catalog& catalog,
 /// Those of them whose last value is a number, without doubtful values.
 std::vector<std::string> number_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs);
+/// Whether this is a measure of the machine, as "machine/cpu", of which one of the runs has samples.
+bool has_samples(const store::Catalog& catalog, std::span<const store::Run> runs,
+                 const std::string& metric);
 /// Throws NotFound, with the existing names, if one of `metrics` is in none of the runs, and
 /// UsageError if `metrics` is empty; `how` is an example of the command ("flor query METRIC...").
 void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,

@@ -103,6 +103,7 @@ Json PageApi::tell(const std::string& path, const std::map<std::string, std::str
     return printed_answer(*store_, run, ask["grep"],
                           number_in<std::size_t>(ask, "limit", kPrintedMax));
   }
+  if (path == "machine") return machine_answer(*store_, run);
   if (path == "compare") return compare_answer(*store_, list_in(ask, "runs", ','));
   if (path == "sources") return sources_answer(*store_, ask["a"], ask["b"]);
   if (path == "jobs") {

@@ -169,6 +169,10 @@ void apply_settings(Flags& flags) {
     const std::string& output = settings.get("output").value;
     flags.output_mib = output == "none" ? 0 : std::stoll(output);
   }
+  if (!flags.machine_seconds) {
+    const std::string& machine = settings.get("machine").value;
+    flags.machine_seconds = machine == "none" ? 0 : std::stod(machine);
+  }
 }
 
 /// Makes a session. Null if there is nothing to do, and the process should end.

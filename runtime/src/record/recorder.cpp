@@ -128,7 +128,8 @@ Recorder::Recorder(Flags flags)
                 .run = run_,
                 .priority = priority_,
                 .group = group_,
-                .flush_journal = [this] { flush_journal(); }}),
+                .flush_journal = [this] { flush_journal(); },
+                .epoch = [this] { return sampled_epoch(); }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -245,6 +246,7 @@ Recorder::Recorder(Flags flags)
   store_->set_patience(lock_patience.usual);
   constexpr std::uint64_t kMib = 1 << 20;
   storage_.keep_printed(static_cast<std::uint64_t>(flags_.output_mib.value_or(0)) * kMib);
+  storage_.sample_machine(flags_.machine_seconds.value_or(0), flags_.epsilon);
   start_journal();
   loops_.schedule().started(seconds_since(began_));
   watch_signals();
@@ -421,6 +423,15 @@ void Recorder::keep(LogBatch batch) {
     for (const LogRecord& record : batch.records) rows.miss(record.epoch, true);
   }
   rows.flush_values();
+}
+
+std::optional<std::int64_t> Recorder::sampled_epoch() {
+  std::optional<std::int64_t> epoch;
+  if (resumer_.checks()) return epoch;
+  journal_.move([&](const CurrentPlace& place) {
+    if (!place.suppressed) epoch = place.epoch;
+  });
+  return epoch;
 }
 
 void Recorder::tick() {

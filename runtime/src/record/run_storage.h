@@ -1,6 +1,7 @@
 // Everything that a recording writes of its run, and how the run ends in the store.
 #pragma once
 
+#include "machine/machine_sampler.h"
 #include "printed/printed_output.h"
 #include "record/checkpoint_store.h"
 #include "record/group_member.h"
@@ -29,6 +30,8 @@ class RunStorage {
     std::shared_ptr<store::BackgroundPriority> priority;
     GroupMember& group;
     std::function<void()> flush_journal;  ///< adds the values that were logged so far
+    /// Where the program is; nothing while it only goes to where it continues.
+    std::function<std::optional<std::int64_t>()> epoch = {};
   };
   explicit RunStorage(Parts parts);
 
@@ -45,6 +48,9 @@ class RunStorage {
   void open(const std::filesystem::path& repository);
   /// From now on so many bytes are kept of what the program prints. A line says why not, if so.
   void keep_printed(std::uint64_t limit);
+  /// From now on the machine is sampled, with a pause of so many seconds, for a small part of the
+  /// share of the time that recording may take. 0 seconds: it is not.
+  void sample_machine(double seconds, double epsilon);
   /// Null: nothing is kept. The thread of the training.
   PrintedOutput* printed() { return printed_.get(); }
   /// In a child of fork(). Async-signal-safe.
@@ -80,6 +86,7 @@ class RunStorage {
  private:
   void flush_outputs() noexcept;
   void flush_printed() noexcept;
+  void flush_samples() noexcept;
   /// Tries everything once more at the end; what cannot be written then is a gap.
   void write_rest() noexcept;
 
@@ -91,6 +98,7 @@ class RunStorage {
   SavedCheckpoints saved_;
   CheckpointStore checkpoints_;
   std::unique_ptr<PrintedOutput> printed_;
+  std::unique_ptr<MachineSampler> machine_;  // null: the machine is not sampled
   bool says_in_journal_ = false;
   bool index_follows_ = true;  // when the program asked for a checkpoint last
   bool end_is_written_ = false;

@@ -35,7 +35,7 @@ class Settings {
   static Settings read(const std::vector<GivenFlag>& flags = {});
 
   const std::vector<Setting>& all() const { return settings_; }
-  /// One of the settings: home, color, log, epsilon, output, secrets, rank_timeout.
+  /// One of the settings: home, color, log, epsilon, output, machine, secrets, rank_timeout.
   const Setting& get(std::string_view name) const;
 
  private:

@@ -2,6 +2,7 @@
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "curves/machine_use.h"
 #include "index/catalog/resume_point.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
@@ -49,6 +50,7 @@ Examples:
   flor show linear~1@7         the eighth epoch of the run before, tables drawn out
   flor show linear --printed   what it printed; linear@7: in that epoch
   flor show linear --grep nan  the lines of that in which a pattern is found, with their epochs
+  flor show linear --machine   CPU, memory, disk and GPUs by epochs
   flor show linear --json      for programs
 )";
   }
@@ -58,14 +60,16 @@ Examples:
     syntax.flag("-a,--all", all_, "show everything that is known of the run");
     syntax.flag("--printed", printed_, "show what the program printed");
     syntax.option("--grep", "REGEX", grep_, "show the printed lines that have a match of this");
+    syntax.flag("--machine", machine_, "show what the machine did, by epochs");
   }
   int run(Context& context) override;
 
  private:
   void show_printed(Context& context, const RunChoice& choice) const;
+  static void show_machine(Context& context, const RunChoice& choice);
 
   std::string run_, grep_;
-  bool all_ = false, printed_ = false;
+  bool all_ = false, printed_ = false, machine_ = false;
 };
 
 void heading(Context& context, std::string_view title) {
@@ -114,7 +118,8 @@ std::string forks_text(const ShownRun& shown) {
   for (std::size_t i = 0; i < std::min(kNamed, shown.forks.keys.size()); ++i) {
     text += (i > 0 ? ", " : "") + shown.forks.keys[i].substr(0, 8);
   }
-  if (shown.forks.keys.size() > kNamed) text += fmt::format(" and {} more", shown.forks.keys.size() - kNamed);
+  if (shown.forks.keys.size() > kNamed)
+    text += fmt::format(" and {} more", shown.forks.keys.size() - kNamed);
   return text;
 }
 
@@ -203,6 +208,12 @@ std::string arguments_text(const ShownRun& shown) {
   return printable(text);
 }
 
+/// The number of cores that the record names, if it does.
+std::string cores_of(const store::Run& run) {
+  const auto found = run.start.environment.find("cores");
+  return found == run.start.environment.end() ? std::string() : printable(found->second);
+}
+
 void print_head(Context& context, const ShownRun& shown, bool all) {
   const store::Run& run = shown.run;
   context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
@@ -253,6 +264,8 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
   row("keeps", strategy_text(shown));
   row("deleted", deleted_text(shown));
+  row("machine",
+      machine_text(machine_use(context.catalog(), run.id, main_measures()), cores_of(run)));
   if (!all) {
     row("recording", cost_text(shown));
     row("replays", replays_text(shown),
@@ -307,9 +320,9 @@ void print_metrics(Context& context, const std::vector<store::MetricSummary>& me
               : metric.evaluated ? "evaluated"
               : metric.hindsight ? "hindsight"
                                  : "recorded",
-              metric.doubtful                          ? Tone::warning
+              metric.doubtful                        ? Tone::warning
               : metric.hindsight || metric.evaluated ? Tone::hindsight
-                                                       : Tone::plain);
+                                                     : Tone::plain);
   }
   table.print(context.out(), context.style(), 2);
 }
@@ -594,6 +607,53 @@ void Show::show_printed(Context& context, const RunChoice& choice) const {
   }
 }
 
+void Show::show_machine(Context& context, const RunChoice& choice) {
+  const std::int64_t first = choice.epoch.value_or(-1), last = choice.epoch.value_or(INT64_MAX);
+  const auto epochs = machine_use_by_epochs(context.catalog(), choice.run.id, first, last);
+  if (context.json()) {
+    Json head = document("show");
+    head["run"] = choice.run.key;
+    JsonList list(context.out(), head, "machine");
+    for (const MachineUse& use : epochs) {
+      Json row = {{"epoch", use.epoch < 0 ? Json() : Json(use.epoch)}};
+      row.update(machine_json(use));
+      list.add(row);
+    }
+    return list.end();
+  }
+  if (epochs.empty()) {
+    return context.note(
+        "no sample of the machine was taken there: the first comes after a second, "
+        "and --flor_machine none takes none");
+  }
+  std::vector<detail::MeasureKind> shown;
+  for (const detail::MeasureKind& kind : detail::measure_kinds()) {
+    const bool is_known = std::ranges::any_of(
+        epochs, [&](const MachineUse& use) { return use.find(kind.name) != nullptr; });
+    if (is_known) shown.push_back(kind);
+  }
+  std::vector<Table::Column> columns{{"epoch", Align::right}, {"samples", Align::right}};
+  // Where there is no room, those go first that say little of the training.
+  for (const detail::MeasureKind& kind : shown) {
+    const bool is_main =
+        kind.name == "cpu" || kind.name == "memory" || kind.name.starts_with("gpu");
+    columns.push_back(
+        {kind.name, Align::right, false, is_main ? 0 : static_cast<int>(&kind - shown.data()) + 1});
+  }
+  Table table(std::move(columns));
+  for (const MachineUse& use : epochs) {
+    table.add(use.epoch < 0 ? "-" : fmt::format("{}", use.epoch));
+    table.add(fmt::format("{}", use.samples()));
+    for (const detail::MeasureKind& kind : shown) {
+      const Spread* const spread = use.find(kind.name);
+      table.add(spread ? measure_text(kind, *spread) : "-");
+    }
+  }
+  const bool left_out = !table.fit(context.out().width()).empty();
+  table.print(context.out(), context.style());
+  if (left_out) context.note("more of it: flor show --machine --json");
+}
+
 int Show::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
   RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(context, run_);
@@ -603,6 +663,10 @@ int Show::run(Context& context) {
                                    printable(choice.saved)));
     }
     show_printed(context, choice);
+    return 0;
+  }
+  if (machine_) {
+    show_machine(context, choice);
     return 0;
   }
   const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
@@ -621,7 +685,10 @@ int Show::run(Context& context) {
       print_one_saved(context, shown, choice.saved);
     }
   } else if (context.json()) {
-    print(context.out(), show_run_json(shown));
+    Json result = show_run_json(shown);
+    result["run"]["machine"] =
+        machine_json(machine_use(catalog, shown.run.id, detail::measure_kinds()));
+    print(context.out(), result);
   } else {
     print_run(context, shown, all_);
   }

@@ -411,9 +411,14 @@ std::string key_of_leader(Connection& index, const NewRun& start) {
   throw NotFound(fmt::format("run {} leads a group and is not there", start.rank->group));
 }
 
-/// Removes values that are not of the run's epochs before `epoch`, and what only they named.
+/// Removes values that are not of the run's epochs before `epoch`, and what only they named. The
+/// machine worked for the run that was forked: its samples are no part of the fork.
 void leave_values(Connection& image, std::int64_t epoch) {
-  image("DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1", epoch)->run();
+  image(
+      "DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1 OR series IN (SELECT id "
+      "FROM series WHERE name GLOB 'flor:machine/*')",
+      epoch)
+      ->run();
   for (const char* rest :
        {"DELETE FROM series WHERE id NOT IN (SELECT series FROM value)",
         "DELETE FROM metric WHERE name NOT IN (SELECT name FROM series)",

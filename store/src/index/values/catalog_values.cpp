@@ -275,7 +275,7 @@ class ValueInserter {
   }
 
   Summary& summary(const std::string& name) {
-    if (name == kPrintedSeries) return printed_;
+    if (name.starts_with(kReservedPrefix)) return reserved_;
     const auto known = summaries_.find(name);
     if (known != summaries_.end()) return known->second;
     return summaries_.emplace(name, load(name)).first->second;
@@ -344,7 +344,7 @@ class ValueInserter {
   std::string key_;
   std::unordered_map<std::string, std::int64_t> new_series_;
   std::unordered_map<std::string, Summary> summaries_;
-  Summary printed_;  ///< what is printed is no metric: it has no row
+  Summary reserved_;  ///< what Flor keeps by itself is no metric: it has no row
 };
 
 void insert_part(Connection& connection, std::int64_t replay, const ReplayedPart& part) {
