@@ -112,9 +112,9 @@ TEST_F(Sampled, TravelsWithARunThatIsSpooled) {
   const std::string key = bench_.last_run().key;
   const auto machine = json_of({"show", key, "--machine"})["machine"];
   const std::string bucket = "file://" + (bench_.repository().root() / "bucket").string();
-  ASSERT_EQ(flor({"spool", "test", "--to", bucket}).status, 0);
+  ASSERT_EQ(flor({"spool", "test", bucket}).status, 0);
   bench_.use_home(bench_.repository().root() / "other");
-  const ProcessResult fetch = flor({"fetch", key, "--from", bucket});
+  const ProcessResult fetch = flor({"fetch", key, bucket});
   ASSERT_EQ(fetch.status, 0) << fetch.err;
   EXPECT_EQ(json_of({"show", key, "--machine"})["machine"], machine);
 }

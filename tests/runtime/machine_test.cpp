@@ -49,7 +49,7 @@ class Proc : public ::testing::Test {
     return text + " 300 0 0\n";
   }
 
-  store::TemporaryDirectory directory_;
+  flor::testing::TemporaryDirectory directory_;
   const double ticks_ = static_cast<double>(::sysconf(_SC_CLK_TCK));
 };
 

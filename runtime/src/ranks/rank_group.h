@@ -2,7 +2,7 @@
 // chooses the run or the point at which all continue, and writes that down; the others wait for it.
 #pragma once
 
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 
 #include <flor/store/store.h>
 
