@@ -1,5 +1,5 @@
-// What this process and its machine tell of themselves at one moment: from /proc, the file system
-// of the store, and the GPUs.
+// Facts that this process and its machine tell of themselves at one moment: from /proc, the file
+// system of the store, and the GPUs.
 #pragma once
 
 #include "machine/measures.h"
@@ -18,7 +18,7 @@ class MachineReader {
   explicit MachineReader(std::filesystem::path home, std::filesystem::path proc = "/proc")
       : home_(std::move(home)), proc_(std::move(proc)) {}
 
-  /// What is not told here, as pressure by older kernels, is left out. Never throws for that. The
+  /// Leaves out what is not told here, as pressure by older kernels. Never throws for that. The
   /// first call looks for GPUs.
   std::vector<Measure> read();
 

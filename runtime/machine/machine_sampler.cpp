@@ -38,7 +38,7 @@ void MachineSampler::tick(Time now, std::int64_t epoch, bool ends) {
   const std::vector<Measure> measures = options_.read();
   const auto second =
       static_cast<std::int64_t>(options_.run_seconds + seconds_between(options_.start, now));
-  // Of what grows a first reading says nothing. A place has one sample.
+  // A first reading says nothing of what grows. A place has one sample.
   const bool counts = last_ && second > last_second_ && values_.size() < kWaitingMax;
   const auto add = [&](const Measure& measure, double value) {
     values_.push_back(store::machine_value(measure.name, epoch, second, rounded(value)));

@@ -23,7 +23,8 @@ class MachineSampler {
 
   struct Options {
     double pause = 10;  ///< seconds between two samples; the first come sooner
-    /// Of the time, as much may go into sampling: where a sample takes long, they come more seldom.
+    /// The part of the time that sampling may take: where a sample takes long, they come more
+    /// seldom.
     double share = 1;
     std::function<std::vector<Measure>()> read;
     std::function<double()> used;  ///< CPU time of the calling thread, in seconds

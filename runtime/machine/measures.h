@@ -1,4 +1,4 @@
-// What is sampled of the machine while a run is recorded: names and units, in the order in which
+// Measures of the machine while a run is recorded: names and units, in the order in which
 // they are shown.
 #pragma once
 

@@ -37,11 +37,12 @@ struct Flags {
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 
-  /// --flor_output MIB|none: so much of what the program prints is kept; 0: nothing
-  std::optional<std::int64_t> output_mib;
-
-  /// --flor_machine SECONDS|none: between two samples of the machine; 0: none are taken
-  std::optional<double> machine_seconds;
+  struct Beside {
+    /// --flor_output MIB|none: so much of what the program prints is kept; 0: nothing
+    std::optional<std::int64_t> output_mib;
+    /// --flor_machine SECONDS|none: between two samples of the machine; 0: none are taken
+    std::optional<double> machine_seconds;
+  } beside;  ///< what is kept beside the values
 
   bool check = true;                    ///< --flor_check none: a resume checks nothing
   std::optional<double> check_seconds;  ///< --flor_check SECONDS: that it may take

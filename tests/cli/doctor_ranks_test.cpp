@@ -2,6 +2,7 @@
 #include "doctor/rank_facts.h"
 #include "support/git_repository.h"
 #include "support/process.h"
+#include "support/soon.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -19,6 +20,7 @@ using flor::testing::GitRepository;
 using flor::testing::Process;
 using flor::testing::ProcessOptions;
 using flor::testing::ProcessResult;
+using flor::testing::soon;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -212,7 +214,7 @@ TEST_F(Job, WithARankInAnotherHomeSaysWhoIsMissingWhere) {
 TEST_F(Job, AfterOneThatWasKilledMeetsAnew) {
   {
     Process killed({FLOR_CLI, "doctor", "--ranks"}, options(0, 2));
-    ASSERT_TRUE(killed.await([&] { return !json_files().empty(); }));
+    ASSERT_TRUE(soon([&] { return !json_files().empty(); }));
     killed.kill(SIGKILL);
     killed.wait();
   }

@@ -32,10 +32,16 @@ int main(int argc, char** argv) {
   const char* const killed_in = std::getenv("KILLED_IN");
   double weight = 1;
   const auto state = flor::checkpoints(weight);
-  if (flor::recording()) pass(2);
+  if (flor::recording()) {
+    pass(0);  // a first look
+    pass(2);
+  }
   for (const int epoch : flor::loop("epoch", 4)) {
     for ([[maybe_unused]] const int step : flor::loop("train", 10)) weight *= 0.999;
-    if (flor::recording()) pass(20);
+    if (flor::recording()) {
+      pass(1);
+      pass(19);
+    }
     flor::log("weight", weight);
     if (killed_in && epoch == std::atoi(killed_in)) std::_Exit(9);
   }

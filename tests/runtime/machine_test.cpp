@@ -105,7 +105,8 @@ class Gpus : public ::testing::Test {
   static std::vector<std::string> seen(const char* visible) {
     ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);
     std::vector<std::string> ids;
-    for (const Nvml::Gpu& gpu : Nvml::open()->gpus()) ids.push_back(gpu.uuid);
+    const auto library = Nvml::open();
+    for (const Nvml::Gpu& gpu : library->gpus()) ids.push_back(gpu.uuid);
     return ids;
   }
 };

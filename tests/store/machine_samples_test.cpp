@@ -75,7 +75,9 @@ TEST_F(MachineSamples, AfterThePointOfAResumeAreForgotten) {
 }
 
 TEST_F(MachineSamples, AreNoPartOfAFork) {
-  catalog_.add_progress(run_.id, {.loops = {{.ordinal = 0, .name = "epoch", .iterations = 2}}});
+  Progress progress;
+  progress.loops.push_back({.ordinal = 0, .name = "epoch", .iterations = 2});
+  catalog_.add_progress(run_.id, progress);
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
     sample(epoch, 10 * epoch, 1);
     log("loss", epoch);

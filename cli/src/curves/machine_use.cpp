@@ -29,8 +29,11 @@ void add_to(MachineUse& use, const store::Value& sample) {
   if (number) use.measures[sample.name.substr(store::kMachineSeries.size())].add(*number);
 }
 
+/// Whatever a fetched run says.
+constexpr double kBytesMax = 1e18;
+
 std::string with_unit(Unit unit, double value) {
-  const auto whole = static_cast<std::uint64_t>(std::max(value, 0.0));
+  const auto whole = static_cast<std::uint64_t>(std::clamp(value, 0.0, kBytesMax));
   if (unit == Unit::bytes) return bytes(whole);
   if (unit == Unit::bytes_a_second) return bytes(whole) + "/s";
   return fmt::format("{:.3g}{}{}", value, unit == Unit::count ? "" : " ", to_string(unit));

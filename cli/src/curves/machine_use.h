@@ -1,4 +1,4 @@
-// What the machine did while a run was recorded, summed up: for the whole run and by epochs.
+// Samples of the machine while a run was recorded, summed up: for the whole run and by epochs.
 #pragma once
 
 #include "curves/spread.h"
@@ -26,10 +26,10 @@ struct MachineUse {
   const Spread* find(const std::string& measure) const;
 };
 
-/// Of the whole run. Reads the samples of these measures only; 86,400 of one take 50 ms.
+/// Sums up the whole run. Reads the samples of these measures only; 86,400 of one take 50 ms.
 MachineUse machine_use(const store::Catalog& catalog, std::int64_t run,
                        std::span<const detail::MeasureKind> measures);
-/// Of each epoch in which a sample was taken, those outside of the loops first.
+/// One for each epoch in which a sample was taken, those outside of the loops first.
 std::vector<MachineUse> machine_use_by_epochs(const store::Catalog& catalog, std::int64_t run,
                                               std::int64_t first_epoch, std::int64_t last_epoch);
 
@@ -37,7 +37,7 @@ std::vector<MachineUse> machine_use_by_epochs(const store::Catalog& catalog, std
 std::span<const detail::MeasureKind> main_measures();
 /// "CPU 45 % of 8 cores, memory at most 1.2 GiB, GPU 0 87 %"; empty without samples.
 std::string machine_text(const MachineUse& use, std::string_view cores);
-/// What a table shows of it: the mean, of memory and temperatures the greatest, of free space the
+/// A cell of a table: the mean, of memory and temperatures the greatest, of free space the
 /// least.
 std::string measure_text(const detail::MeasureKind& kind, const Spread& spread);
 /// {"samples", "cpu": {"mean", "min", "max"}, ...}; null without samples.

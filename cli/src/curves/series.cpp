@@ -114,7 +114,8 @@ Series placed_samples(const Gathered& gathered, Axis axis) {
     }
   }
   for (const auto& [epoch, spread] : epochs) {
-    series.points.push_back({static_cast<double>(epoch), *spread.mean()});
+    if (const auto mean = spread.mean())
+      series.points.push_back({static_cast<double>(epoch), *mean});
   }
   std::ranges::stable_sort(series.points, {}, &Point::x);  // those outside of the loops came first
   return series;

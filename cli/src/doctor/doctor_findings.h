@@ -32,6 +32,11 @@ void examine_store(const std::filesystem::path& home, Findings& findings);
 /// Examines the git repository around the working directory.
 void examine_repository(Findings& findings);
 
+struct RepositoryHere {
+  std::string work_tree, commit;  ///< empty without one; or why it cannot be used
+};
+RepositoryHere repository_here();
+
 /// Finds causes for inexact replays of the latest runs, and unfinished runs.
 void examine_runs(const store::Store& store, Findings& findings);
 

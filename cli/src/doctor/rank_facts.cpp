@@ -2,7 +2,6 @@
 
 #include "base/library_versions.h"
 #include "git/library_version.h"
-#include "git/shadow.h"
 #include "machine/nvml.h"
 #include "output/time.h"
 
@@ -17,8 +16,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <utility>
 
@@ -146,7 +143,9 @@ std::string torch_here() {
 }  // namespace
 
 RankFacts facts_of_this_rank(std::int64_t rank) {
-  RankFacts facts{.rank = rank, .flor = FLOR_VERSION};
+  RankFacts facts;
+  facts.rank = rank;
+  facts.flor = FLOR_VERSION;
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   facts.host = host.data();
@@ -156,14 +155,9 @@ RankFacts facts_of_this_rank(std::int64_t rank) {
   }
   facts.torch = torch_here();
   facts.blas = blas_here();
-  try {
-    if (const auto repository = git::Repository::discover(std::filesystem::current_path())) {
-      facts.repository = repository->work_tree().string();
-      facts.commit = repository->head().value_or("");
-    }
-  } catch (const Error& error) {  // another rank may say otherwise
-    facts.repository = error.what();
-  }
+  const RepositoryHere repository = repository_here();
+  facts.repository = repository.work_tree;
+  facts.commit = repository.commit;
   if (const auto gpus = detail::Nvml::open(); gpus && !gpus->gpus().empty()) {
     const char* const local = std::getenv("LOCAL_RANK");
     const std::size_t wanted = local ? std::strtoul(local, nullptr, 10) : 0;

@@ -1,4 +1,4 @@
-// What each rank of a job tells of itself before a training, and what is wrong with them together.
+// Facts that each rank of a job tells of itself before a training, and faults of them together.
 #pragma once
 
 #include "doctor/doctor_findings.h"
@@ -25,7 +25,7 @@ struct RankFacts {
   double written_bytes = 0;   ///< a second, while all ranks wrote to the home
 };
 
-/// Of this process, without what only the meeting tells.
+/// Those of this process, without what only the meeting tells.
 RankFacts facts_of_this_rank(std::int64_t rank);
 
 /// A finding of each question, over all ranks; those that did not come are `missing`.

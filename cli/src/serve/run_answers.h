@@ -30,8 +30,8 @@ Json checkpoints_answer(const store::Store& store, std::string_view run);
 Json printed_answer(const store::Store& store, std::string_view run, std::string_view grep,
                     std::size_t limit);
 
-/// What the machine did while the run was recorded: {"samples", "measures": [{"name", "unit", "mean",
-/// "min", "max"}]}. The curve of one has the metric "machine/NAME".
+/// Samples of the machine while the run was recorded: {"samples", "measures": [{"name", "unit",
+/// "mean", "min", "max"}]}. The curve of one has the metric "machine/NAME".
 Json machine_answer(const store::Store& store, std::string_view run);
 
 /// {"runs": [...]}: for each run the fields of `flor list --json` with "environment" and "command".

@@ -93,12 +93,9 @@ void at_exit(int status, void*) {
                           : status == 0 ? std::string()
                                         : fmt::format("the program ended with status {}", status);
   const Runtime* session = current.load();
-  const bool is_misused = noted && noted->status == ExitStatus::usage && session &&
-                          session->mode() == Mode::record;
-  end_session(status == 0  ? Ending::normal
-              : is_misused ? Ending::abandoned
-                           : Ending::failed,
-              why);
+  const bool is_misused =
+      noted && noted->status == ExitStatus::usage && session && session->mode() == Mode::record;
+  end_session(status == 0 ? Ending::normal : is_misused ? Ending::abandoned : Ending::failed, why);
   if (status != 0 && ended_with_scope && held()) held()->failed_after_all(why);
   // glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
@@ -165,13 +162,13 @@ void apply_settings(Flags& flags) {
   if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
     flags.epsilon = std::stod(epsilon.value);
   }
-  if (!flags.output_mib) {
+  if (!flags.beside.output_mib) {
     const std::string& output = settings.get("output").value;
-    flags.output_mib = output == "none" ? 0 : std::stoll(output);
+    flags.beside.output_mib = output == "none" ? 0 : std::stoll(output);
   }
-  if (!flags.machine_seconds) {
+  if (!flags.beside.machine_seconds) {
     const std::string& machine = settings.get("machine").value;
-    flags.machine_seconds = machine == "none" ? 0 : std::stod(machine);
+    flags.beside.machine_seconds = machine == "none" ? 0 : std::stod(machine);
   }
 }
 

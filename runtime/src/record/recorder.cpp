@@ -245,8 +245,8 @@ Recorder::Recorder(Flags flags)
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
   store_->set_patience(lock_patience.usual);
   constexpr std::uint64_t kMib = 1 << 20;
-  storage_.keep_printed(static_cast<std::uint64_t>(flags_.output_mib.value_or(0)) * kMib);
-  storage_.sample_machine(flags_.machine_seconds.value_or(0), flags_.epsilon);
+  storage_.keep_printed(static_cast<std::uint64_t>(flags_.beside.output_mib.value_or(0)) * kMib);
+  storage_.sample_machine(flags_.beside.machine_seconds.value_or(0), flags_.epsilon);
   start_journal();
   loops_.schedule().started(seconds_since(began_));
   watch_signals();

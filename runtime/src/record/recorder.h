@@ -64,7 +64,7 @@ class Recorder : public Runtime {
   void tick() override;
 
  private:
-  /// Of a sample that is taken now; nothing while a resumed program is on its way.
+  /// The epoch of a sample that is taken now; nothing while a resumed program is on its way.
   std::optional<std::int64_t> sampled_epoch();
   /// Ends the process because of a signal. `nested`: after a step of this loop.
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);

@@ -2,6 +2,7 @@
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "curves/machine_table.h"
 #include "curves/machine_use.h"
 #include "index/catalog/resume_point.h"
 #include "output/table.h"
@@ -66,7 +67,6 @@ Examples:
 
  private:
   void show_printed(Context& context, const RunChoice& choice) const;
-  static void show_machine(Context& context, const RunChoice& choice);
 
   std::string run_, grep_;
   bool all_ = false, printed_ = false, machine_ = false;
@@ -607,53 +607,6 @@ void Show::show_printed(Context& context, const RunChoice& choice) const {
   }
 }
 
-void Show::show_machine(Context& context, const RunChoice& choice) {
-  const std::int64_t first = choice.epoch.value_or(-1), last = choice.epoch.value_or(INT64_MAX);
-  const auto epochs = machine_use_by_epochs(context.catalog(), choice.run.id, first, last);
-  if (context.json()) {
-    Json head = document("show");
-    head["run"] = choice.run.key;
-    JsonList list(context.out(), head, "machine");
-    for (const MachineUse& use : epochs) {
-      Json row = {{"epoch", use.epoch < 0 ? Json() : Json(use.epoch)}};
-      row.update(machine_json(use));
-      list.add(row);
-    }
-    return list.end();
-  }
-  if (epochs.empty()) {
-    return context.note(
-        "no sample of the machine was taken there: the first comes after a second, "
-        "and --flor_machine none takes none");
-  }
-  std::vector<detail::MeasureKind> shown;
-  for (const detail::MeasureKind& kind : detail::measure_kinds()) {
-    const bool is_known = std::ranges::any_of(
-        epochs, [&](const MachineUse& use) { return use.find(kind.name) != nullptr; });
-    if (is_known) shown.push_back(kind);
-  }
-  std::vector<Table::Column> columns{{"epoch", Align::right}, {"samples", Align::right}};
-  // Where there is no room, those go first that say little of the training.
-  for (const detail::MeasureKind& kind : shown) {
-    const bool is_main =
-        kind.name == "cpu" || kind.name == "memory" || kind.name.starts_with("gpu");
-    columns.push_back(
-        {kind.name, Align::right, false, is_main ? 0 : static_cast<int>(&kind - shown.data()) + 1});
-  }
-  Table table(std::move(columns));
-  for (const MachineUse& use : epochs) {
-    table.add(use.epoch < 0 ? "-" : fmt::format("{}", use.epoch));
-    table.add(fmt::format("{}", use.samples()));
-    for (const detail::MeasureKind& kind : shown) {
-      const Spread* const spread = use.find(kind.name);
-      table.add(spread ? measure_text(kind, *spread) : "-");
-    }
-  }
-  const bool left_out = !table.fit(context.out().width()).empty();
-  table.print(context.out(), context.style());
-  if (left_out) context.note("more of it: flor show --machine --json");
-}
-
 int Show::run(Context& context) {
   const store::Catalog& catalog = context.catalog();
   RunChoice choice = run_.empty() ? RunChoice{default_run(catalog), {}} : parse_run(context, run_);
@@ -666,7 +619,7 @@ int Show::run(Context& context) {
     return 0;
   }
   if (machine_) {
-    show_machine(context, choice);
+    print_machine(context, choice.run, choice.epoch);
     return 0;
   }
   const ShownRun shown = ShownRun::read(catalog, std::move(choice.run));
