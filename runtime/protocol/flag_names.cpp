@@ -29,6 +29,7 @@ constexpr std::array kRecord = {
     FlagName{"flor_every_steps", "N", "also store every N steps inside epochs"},
     FlagName{"flor_every_seconds", "S", "also store every S seconds inside epochs"},
     FlagName{"flor_output", "MIB|none", "how much to keep of what is printed (default none)"},
+    FlagName{"flor_machine", "SECONDS|none", "between samples of CPU, memory, GPU (default 10)"},
 };
 constexpr std::array kReplay = {
     FlagName{"replay_flor", "[PID/NGPUS]",

@@ -125,7 +125,7 @@ class Parser {
     if (flag_ == "--flor_every_seconds") return take_every_seconds();
     if (flag_ == "--flor_resume") return take_resume();
     if (flag_ == "--flor_check") return take_check();
-    if (flag_ == "--flor_output") return take_output();
+    if (flag_ == "--flor_output" || flag_ == "--flor_machine") return take_beside();
     if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
       flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
@@ -324,10 +324,19 @@ class Parser {
     return true;
   }
 
-  bool take_output() {
-    const std::string text = value("MIB|none");
-    flags_.output_mib = text == "none" ? 0 : parse_count(flag_, text);
+  bool take_beside() {
+    const bool prints = flag_ == "--flor_output";
+    const std::string text = value(prints ? "MIB|none" : "SECONDS|none");
+    const bool none = text == "none";
     record_only_ = flag_;
+    if (prints) {
+      flags_.beside.output_mib = none ? 0 : parse_count(flag_, text);
+      return true;
+    }
+    flags_.beside.machine_seconds = none ? 0 : parse_seconds(flag_, text);
+    if (!none && *flags_.beside.machine_seconds < 1) {
+      throw UsageError(fmt::format("{} {}: expected at least 1 second, or none", flag_, text));
+    }
     return true;
   }
 

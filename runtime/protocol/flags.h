@@ -39,8 +39,13 @@ struct Flags {
   std::optional<std::int64_t> every_steps;  ///< --flor_every_steps N: also inside epochs
   std::optional<double> every_seconds;      ///< --flor_every_seconds S: also inside epochs
 
-  /// --flor_output MIB|none: how many MiB of printed text are kept; 0 keeps nothing.
-  std::optional<std::int64_t> output_mib;
+  /// Records beside the values.
+  struct Beside {
+    /// --flor_output MIB|none: how many MiB of printed text are kept; 0 keeps nothing.
+    std::optional<std::int64_t> output_mib;
+    /// --flor_machine SECONDS|none: the pause between two samples of the machine; 0: no samples.
+    std::optional<double> machine_seconds;
+  } beside;
 
   bool check = true;                    ///< --flor_check none: a resume checks nothing
   std::optional<double> check_seconds;  ///< --flor_check SECONDS: time limit of the check

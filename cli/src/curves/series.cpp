@@ -1,6 +1,8 @@
 #include "curves/series.h"
 
 #include "choose/run_spec.h"
+#include "curves/spread.h"
+#include "index/values/machine.h"
 #include "index/values/value_stream.h"
 #include "output/terminal_text.h"
 #include "output/values.h"
@@ -12,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 namespace flor::cli {
@@ -29,11 +32,18 @@ Origin origin_of_value(const store::Value& value) {
   return value.replay == 0 ? Origin::recorded : Origin::hindsight;
 }
 
+/// Whether the value is a sample of the machine: it has no loop, and its time in the place of a
+/// step.
+bool is_sample(const store::Value& value) {
+  return store::is_machine_name(value.name) && value.place.path.empty() && value.place.step >= 0;
+}
+
 /// The values of one series, in the order in which they were read.
 struct Gathered {
   std::string metric, path;
   std::vector<Spot> spots;
   bool doubtful = false;  ///< doubtful values are a series of their own
+  bool sampled = false;   ///< samples of the machine
 };
 
 class Gatherer {
@@ -44,12 +54,13 @@ class Gatherer {
     const auto y = number(value.type, value.value);
     if (!y) {
       ++answer_.no_numbers;
-    } else if (value.place.epoch < 0) {
+    } else if (value.place.epoch < 0 && !is_sample(value)) {
       ++answer_.no_place;
     } else {
       Gathered& gathered = series(value);
       gathered.spots.push_back({value.place.epoch, value.place.step, *y, origin_of_value(value)});
       gathered.doubtful = value.job == 0 && value.verdict == store::ValueVerdict::doubtful;
+      gathered.sampled = is_sample(value);
     }
   }
   std::vector<Gathered>& all() { return all_; }
@@ -83,6 +94,31 @@ Series placed(const Gathered& gathered, const Course& course, Axis axis) {
       series.points.push_back({x, spots[i].y, spots[i].origin});
     }
   }
+  return series;
+}
+
+/// By the time since the run began, or as the mean of each epoch.
+Series placed_samples(const Gathered& gathered, Axis axis) {
+  Series series{gathered.metric, gathered.path, {}, {}, false};
+  if (axis == Axis::step) {
+    throw UsageError(
+        fmt::format("{} was sampled in time, not in steps: use --by time, or --by "
+                    "epoch for means",
+                    printable(gathered.metric)));
+  }
+  std::map<std::int64_t, Spread> epochs;
+  for (const Spot& spot : gathered.spots) {
+    if (axis == Axis::time) {
+      series.points.push_back({static_cast<double>(spot.step), spot.y});
+    } else if (spot.epoch >= 0) {
+      epochs[spot.epoch].add(spot.y);
+    }
+  }
+  for (const auto& [epoch, spread] : epochs) {
+    if (const auto mean = spread.mean())
+      series.points.push_back({static_cast<double>(epoch), *mean});
+  }
+  std::ranges::stable_sort(series.points, {}, &Point::x);  // those outside of the loops came first
   return series;
 }
 
@@ -124,7 +160,8 @@ SeriesAnswer series_of(const store::Store& store, const store::Run& run,
   for (const std::string& metric : question.metrics) {
     for (const Gathered& gathered : gatherer.all()) {
       if (gathered.metric != metric && !is_doubtful_of(gathered.metric, metric)) continue;
-      answer.series.push_back(placed(gathered, course, question.axis));
+      answer.series.push_back(gathered.sampled ? placed_samples(gathered, question.axis)
+                                               : placed(gathered, course, question.axis));
       answer.series.back().asked = metric;
     }
   }
@@ -156,8 +193,20 @@ std::vector<std::string> number_names(const store::Catalog& catalog,
   });
 }
 
+bool has_samples(const store::Catalog& catalog, std::span<const store::Run> runs,
+                 const std::string& metric) {
+  return store::is_machine_name(metric) && std::ranges::any_of(runs, [&](const store::Run& run) {
+           return !catalog.values({.run = run.id, .names = {metric}}).empty();
+         });
+}
+
 void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,
                      std::span<const std::string> metrics, std::string_view how) {
+  const bool only_samples =
+      !metrics.empty() && std::ranges::all_of(metrics, [&](const std::string& metric) {
+        return has_samples(catalog, runs, metric);
+      });
+  if (only_samples) return;
   const std::vector<std::string> known = metric_names(catalog, runs);
   const std::string whose =
       runs.size() == 1 ? "run " + title(runs.front()) : fmt::format("these {} runs", runs.size());
@@ -170,10 +219,18 @@ void require_metrics(const store::Catalog& catalog, std::span<const store::Run> 
     throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, all));
   }
   for (const std::string& metric : metrics) {
-    if (std::ranges::any_of(known, [&](const std::string& name) {
-          return name == metric || is_doubtful_of(name, metric);
-        })) {
+    if (std::ranges::any_of(known,
+                            [&](const std::string& name) {
+                              return name == metric || is_doubtful_of(name, metric);
+                            }) ||
+        has_samples(catalog, runs, metric)) {
       continue;
+    }
+    if (store::is_machine_name(metric)) {
+      throw NotFound(
+          fmt::format("{} {} no samples of '{}': flor show {} --machine shows which "
+                      "there are",
+                      whose, have, printable(metric), short_key(runs.front())));
     }
     std::string hint = did_you_mean(metric, known);
     if (hint.empty()) hint = fmt::format(": {} {}", runs.size() == 1 ? "it has" : "they have", all);

@@ -71,6 +71,10 @@ std::vector<std::string> metric_names(const store::Catalog& catalog,
 /// The metrics among them whose last value is a number, without doubtful values.
 std::vector<std::string> number_names(const store::Catalog& catalog,
                                       std::span<const store::Run> runs);
+/// Whether `metric` is a measure of the machine, such as "machine/cpu", of which one of the runs
+/// has samples.
+bool has_samples(const store::Catalog& catalog, std::span<const store::Run> runs,
+                 const std::string& metric);
 /// Throws NotFound, with the existing names, if none of the runs has one of `metrics`, and
 /// UsageError if `metrics` is empty. `how`: an example of the command for the message ("flor query
 /// METRIC...").

@@ -32,6 +32,12 @@ void examine_store(const std::filesystem::path& home, Findings& findings);
 /// Examines the git repository around the working directory.
 void examine_repository(Findings& findings);
 
+/// The repository around the working directory.
+struct RepositoryHere {
+  std::string work_tree, commit;  ///< empty without one; or why it cannot be used
+};
+RepositoryHere repository_here();
+
 /// Looks for unfinished runs, and for reasons why replays of the latest runs could be inexact.
 void examine_runs(const store::Store& store, Findings& findings);
 

@@ -248,6 +248,16 @@ void examine_secrets(const git::Repository& repository, Findings& findings) {
 
 }  // namespace
 
+RepositoryHere repository_here() {
+  try {
+    const auto repository = git::Repository::discover(fs::current_path());
+    if (!repository) return {};
+    return {repository->work_tree().string(), repository->head().value_or("")};
+  } catch (const Error& problem) {
+    return {problem.what(), {}};
+  }
+}
+
 void examine_repository(Findings& findings) {
   std::error_code error;
   const fs::path here = fs::current_path(error);

@@ -2,6 +2,7 @@
 
 #include "choose/run_spec.h"
 #include "curves/curve.h"
+#include "index/values/machine.h"
 #include "index/values/overview.h"
 #include "output/time.h"
 #include "output/values.h"
@@ -111,7 +112,8 @@ std::shared_ptr<const SeriesAnswer> Curves::read(const store::Run& run,
     found->used = now;
     if (found->mark == mark || now < found->fresh_until) return found->answer;
   }
-  std::string known = signature(run.id, question.metric);
+  std::string known = store::is_machine_name(question.metric) ? std::to_string(mark)
+                                                              : signature(run.id, question.metric);
   if (known.empty()) {
     throw NotFound(fmt::format("run {} has no metric '{}'", title(run), question.metric));
   }

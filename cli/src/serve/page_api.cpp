@@ -115,6 +115,7 @@ Json PageApi::tell(const std::string& path, const std::map<std::string, std::str
     return printed_answer(store, run, ask["grep"],
                           number_in<std::size_t>(ask, "limit", kPrintedMax));
   }
+  if (path == "machine") return machine_answer(store, run);
   if (path == "compare") return compare_answer(store, list_in(ask, "runs", ','));
   if (path == "sources") return sources_answer(store, ask["a"], ask["b"]);
   if (path == "jobs") {

@@ -50,6 +50,7 @@ class Collector {
     ask("checkpoints", {{"run", run_}});
     ask("sources", {{"b", run_}});
     for (const auto& [name, metric] : run["metrics"].items()) collect_curves(name, metric);
+    collect_machine();
     collect_logged();
     collect_jobs();
   }
@@ -82,6 +83,16 @@ class Collector {
           {{"columns", std::to_string(kColumns)}});
     }
     ++curves;
+  }
+
+  void collect_machine() {
+    for (const auto& measure : ask("machine", {{"run", run_}})["measures"]) {
+      ask("curve",
+          {{"run", run_},
+           {"metric", "machine/" + measure["name"].get<std::string>()},
+           {"axis", "time"}},
+          {{"columns", std::to_string(kColumns)}});
+    }
   }
 
   void collect_logged() {

@@ -2,6 +2,7 @@
 
 #include "choose/keep_rules.h"
 #include "choose/run_spec.h"
+#include "curves/machine_use.h"
 #include "retention/retention.h"
 #include "view/printed_lines.h"
 #include "view/run_json.h"
@@ -189,6 +190,23 @@ Json printed_answer(const store::Store& store, std::string_view run, std::string
     shown.push_back(line_json(lines[i]));
   }
   return {{"lines", std::move(shown)}, {"total", lines.size()}};
+}
+
+Json machine_answer(const store::Store& store, std::string_view run) {
+  const store::Catalog& catalog = store.catalog();
+  const MachineUse use =
+      machine_use(catalog, parse_whole_run(catalog, run).id, detail::measure_kinds());
+  Json measures = Json::array();
+  for (const detail::MeasureKind& kind : detail::measure_kinds()) {
+    const Spread* const spread = use.find(kind.name);
+    if (!spread || !spread->mean()) continue;
+    measures.push_back({{"name", kind.name},
+                        {"unit", to_string(kind.unit)},
+                        {"mean", *spread->mean()},
+                        {"min", *spread->least()},
+                        {"max", *spread->greatest()}});
+  }
+  return {{"samples", use.samples()}, {"measures", std::move(measures)}};
 }
 
 Json compare_answer(const store::Store& store, const std::vector<std::string>& names) {

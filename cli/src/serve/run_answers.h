@@ -32,6 +32,10 @@ Json checkpoints_answer(const store::Store& store, std::string_view run);
 Json printed_answer(const store::Store& store, std::string_view run, std::string_view grep,
                     std::size_t limit);
 
+/// Returns the samples of the machine while the run was recorded: {"samples", "measures": [{"name",
+/// "unit", "mean", "min", "max"}]}. The curve of a measure has the metric "machine/NAME".
+Json machine_answer(const store::Store& store, std::string_view run);
+
 /// Returns {"runs": [...]}: for each run the fields of `flor list --json`, with "environment" and
 /// "command".
 Json compare_answer(const store::Store& store, const std::vector<std::string>& runs);

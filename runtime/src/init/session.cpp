@@ -187,9 +187,13 @@ void apply_settings(Flags& flags) {
   if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
     flags.epsilon = std::stod(epsilon.value);
   }
-  if (!flags.output_mib) {
+  if (!flags.beside.output_mib) {
     const std::string& output = settings.get("output").value;
-    flags.output_mib = output == "none" ? 0 : std::stoll(output);
+    flags.beside.output_mib = output == "none" ? 0 : std::stoll(output);
+  }
+  if (!flags.beside.machine_seconds) {
+    const std::string& machine = settings.get("machine").value;
+    flags.beside.machine_seconds = machine == "none" ? 0 : std::stod(machine);
   }
 }
 

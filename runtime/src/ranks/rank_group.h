@@ -3,7 +3,7 @@
 // it.
 #pragma once
 
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 
 #include <flor/store/store.h>
 

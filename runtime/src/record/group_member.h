@@ -4,7 +4,7 @@
 
 #include "ranks/first_rank.h"
 #include "ranks/rank_board.h"
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 #include "schedule/schedule.h"
 
 #include <flor/store/store.h>

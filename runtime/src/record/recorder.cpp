@@ -134,7 +134,8 @@ Recorder::Recorder(Flags flags)
                 .written_files =
                     [this] {
                       return files_ ? files_->written() : std::vector<store::UsedFile>();
-                    }}),
+                    },
+                .epoch = [this] { return sampled_epoch(); }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -255,7 +256,8 @@ Recorder::Recorder(Flags flags)
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
   store_->set_patience(lock_patience.usual);
   constexpr std::uint64_t kMib = 1 << 20;
-  storage_.keep_printed(static_cast<std::uint64_t>(flags_.output_mib.value_or(0)) * kMib);
+  storage_.keep_printed(static_cast<std::uint64_t>(flags_.beside.output_mib.value_or(0)) * kMib);
+  storage_.sample_machine(flags_.beside.machine_seconds.value_or(0), flags_.epsilon);
   start_journal();
   loops_.schedule().started(seconds_since(began_));
   watch_signals();
@@ -458,6 +460,15 @@ void Recorder::keep(LogBatch batch) {
     for (const LogRecord& record : batch.records) rows.miss(record.epoch, true);
   }
   rows.flush_values();
+}
+
+std::optional<std::int64_t> Recorder::sampled_epoch() {
+  std::optional<std::int64_t> epoch;
+  if (resumer_.checks()) return epoch;
+  journal_.move([&](const CurrentPlace& place) {
+    if (!place.suppressed) epoch = place.epoch;
+  });
+  return epoch;
 }
 
 void Recorder::tick() {

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "index/catalog/resume_point.h"
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 
 #include <fmt/format.h>
 

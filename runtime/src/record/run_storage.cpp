@@ -2,9 +2,11 @@
 
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "machine/machine_reader.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -62,6 +64,18 @@ void RunStorage::keep_printed(std::uint64_t limit) {
   }
 }
 
+void RunStorage::sample_machine(double seconds, double epsilon) {
+  if (seconds <= 0) return;
+  constexpr double kShare = 0.01, kLeastEpsilon = 0.01;
+  machine_ = std::make_unique<MachineSampler>(MachineSampler::Options{
+      .pause = seconds,
+      .share = kShare * std::max(epsilon, kLeastEpsilon),
+      .read = [reader = std::make_shared<MachineReader>(home_)] { return reader->read(); },
+      .used = thread_cpu_seconds,
+      .start = recorder_clock(),
+      .run_seconds = 1e-6 * static_cast<double>(now_us() - parts_.run.start.started_us)});
+}
+
 void RunStorage::forget_in_child() noexcept {
   if (lock_) lock_->forget_in_child();
 }
@@ -91,6 +105,20 @@ void RunStorage::flush_printed() noexcept {
   }
 }
 
+void RunStorage::flush_samples() noexcept {
+  if (!machine_) return;
+  try {
+    const bool ends = rows_.is_ending();
+    if (const auto epoch = parts_.epoch()) machine_->tick(recorder_clock(), *epoch, ends);
+    // None of them waits with the values in a store that does not work: that these are missing
+    // would be said.
+    if (rows_.health().lasts()) return;
+    for (store::Value& sample : machine_->take(ends)) rows_.add(std::move(sample), nullptr);
+  } catch (const std::exception& error) {  // no memory for it
+    say(Level::debug, fmt::format("the machine is not sampled now: {}", error.what()));
+  }
+}
+
 void RunStorage::flush_progress() noexcept {
   flush_outputs();
   checkpoints_.drop_steps();
@@ -101,6 +129,7 @@ void RunStorage::write_waiting() noexcept {
   if (!parts_.store) return;
   rows_.flush_logged();
   flush_printed();
+  flush_samples();
   rows_.flush_values();
   flush_progress();
   checkpoints_.retry();

@@ -2,6 +2,7 @@
 // store.
 #pragma once
 
+#include "machine/machine_sampler.h"
 #include "printed/printed_output.h"
 #include "record/checkpoint_store.h"
 #include "record/group_member.h"
@@ -35,6 +36,9 @@ class RunStorage {
     std::function<void()> flush_journal;  ///< adds the values logged so far
     /// Returns the outputs of the program as they are at the time of the call.
     std::function<std::vector<store::UsedFile>()> written_files;
+    /// Returns the epoch of the program; nullopt while a resumed program is on its way to the point
+    /// where it continues.
+    std::function<std::optional<std::int64_t>()> epoch = {};
   };
   explicit RunStorage(Parts parts);
 
@@ -53,6 +57,9 @@ class RunStorage {
   /// Keeps up to `limit` bytes of what the program prints from now on. If that is impossible, a
   /// line on stderr says why.
   void keep_printed(std::uint64_t limit);
+  /// Samples the machine from now on, with a pause of `seconds`, for a small part of the share of
+  /// the time that recording may take. 0 seconds: takes no samples.
+  void sample_machine(double seconds, double epsilon);
   /// Null if nothing is kept. For the training thread.
   PrintedOutput* printed() { return printed_.get(); }
   /// To be called in a child of fork(). Async-signal-safe.
@@ -90,6 +97,7 @@ class RunStorage {
  private:
   void flush_outputs() noexcept;
   void flush_printed() noexcept;
+  void flush_samples() noexcept;
   /// Tries everything once more at the end. What still cannot be written becomes a gap.
   void write_rest() noexcept;
 
@@ -101,6 +109,7 @@ class RunStorage {
   SavedCheckpoints saved_;
   CheckpointStore checkpoints_;
   std::unique_ptr<PrintedOutput> printed_;
+  std::unique_ptr<MachineSampler> machine_;  // null: the machine is not sampled
   bool says_in_journal_ = false;
   // False if the catalog's index could not be updated when the program last asked for a checkpoint.
   bool index_follows_ = true;

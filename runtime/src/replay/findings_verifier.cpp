@@ -3,7 +3,7 @@
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "protocol/verification.h"
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 #include "replay/new_values.h"
 #include "session/runtime.h"
 

@@ -1,7 +1,7 @@
 #include "resume/fork_point.h"
 
 #include "index/catalog/resume_point.h"
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>

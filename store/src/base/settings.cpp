@@ -63,6 +63,11 @@ constexpr std::array kKnown{
                    (!value.empty() && value.size() < 10 &&
                     value.find_first_not_of("0123456789") == value.npos);
           }},
+    Known{"machine", "10", "FLOR_MACHINE", "seconds between two samples of the machine",
+          "a number of at least 1, or none",
+          [](std::string_view value) {
+            return value == "none" || (is_number(value) && std::stod(std::string(value)) >= 1);
+          }},
     Known{"secrets", "", "FLOR_SECRETS", "options and arguments that are masked in records, too",
           "names, separated by commas", [](std::string_view) { return true; }},
     Known{"rank_timeout", "120", "FLOR_RANK_TIMEOUT", "seconds for which ranks wait for each other",

@@ -1,9 +1,11 @@
 // flor doctor: checks the installation and the store, and names remedies.
 #include "commands/commands.h"
 #include "doctor/doctor_findings.h"
+#include "doctor/rank_meeting.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
+#include "output/time.h"
 #include "shell/context.h"
 #include "shell/current_settings.h"
 
@@ -13,6 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
 
 namespace flor::cli {
 namespace {
@@ -27,15 +32,29 @@ get here, threads, the store and its file system, the git repository around this
 would make replays of the latest runs inexact, and what was left unfinished. Changes nothing. Each
 line says ok, warn or fail; below those that do not say ok stands what to do.
 
+With --ranks, started by the launcher of a job in the place of the training (torchrun, srun, mpirun,
+or with RANK and WORLD_SIZE set), the ranks meet in the home: whether all see the same one, the same
+commit and libraries, whether clocks agree and locks hold between them, whether each has a GPU of
+its own, and how fast they write together. Rank 0 prints it; all end with the same status. A rank
+is waited for as long as the setting rank_timeout says.
+
 The status is 1 if anything fails, else 0.
 
 Examples:
-  flor doctor                 look
-  flor doctor --json          the same for programs
+  flor doctor                                  look
+  flor doctor --json                           the same for programs
+  srun flor doctor --ranks && srun ./train     before a job
 )";
   }
-  void setup(Syntax&) override {}
+  void setup(Syntax& syntax) override {
+    syntax.flag("--ranks", ranks_, "meet the other ranks of this job, and examine them together");
+  }
   int run(Context& context) override;
+
+ private:
+  int run_ranks(Context& context) const;
+
+  bool ranks_ = false;
 };
 
 Tone tone_of(Health health) {
@@ -56,8 +75,29 @@ void print_findings(Context& context, const Findings& findings) {
   }
 }
 
-void print_json(Context& context, const Findings& findings) {
+void print_ranks(Context& context, const std::vector<RankFacts>& ranks) {
+  Table table({{"rank", Align::right},
+               {"host"},
+               {"commit"},
+               {"GPU"},
+               {"clock", Align::right},
+               {"writes", Align::right}});
+  for (const RankFacts& rank : ranks) {
+    table.add(fmt::format("{}", rank.rank));
+    table.add(rank.host);
+    table.add(rank.commit.empty() ? "-" : rank.commit.substr(0, 8));
+    table.add(rank.gpu.empty() ? "-" : fmt::format("{} {}", rank.gpu_name, rank.gpu.substr(0, 12)));
+    table.add(rank.rank == 0 ? "-" : fmt::format("{:+.3f} s", rank.clock_seconds));
+    table.add(bytes(static_cast<std::uint64_t>(rank.written_bytes)) + "/s");
+  }
+  table.print(context.out(), context.style());
+  context.out().write("\n");
+}
+
+void print_json(Context& context, const Findings& findings,
+                const std::vector<RankFacts>& ranks = {}) {
   Json result = document("doctor");
+  for (const RankFacts& rank : ranks) result["ranks"].push_back(rank_json(rank));
   Json list = Json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"topic", finding.topic},
@@ -69,7 +109,22 @@ void print_json(Context& context, const Findings& findings) {
   print(context.out(), result);
 }
 
+int Doctor::run_ranks(Context& context) const {
+  const store::Settings& settings = current_settings();
+  const RankReport report =
+      meet_ranks(settings.get("home").value, launched_rank(),
+                 std::chrono::duration<double>(std::stod(settings.get("rank_timeout").value)));
+  if (context.json()) {
+    if (!report.findings.empty()) print_json(context, report.findings, report.ranks);
+  } else {
+    if (!report.ranks.empty()) print_ranks(context, report.ranks);
+    print_findings(context, report.findings);
+  }
+  return static_cast<int>(report.fails ? ExitStatus::failed : ExitStatus::done);
+}
+
 int Doctor::run(Context& context) {
+  if (ranks_) return run_ranks(context);
   Findings findings;
   examine_machine(findings);
   const store::Setting& home = current_settings().get("home");

@@ -4,6 +4,7 @@
 #include "choose/runs_where.h"
 #include "commands/commands.h"
 #include "curves/curve.h"
+#include "index/values/machine.h"
 #include "output/json.h"
 #include "output/output_file.h"
 #include "output/terminal_text.h"
@@ -39,7 +40,7 @@ class Plot final : public Command {
     return R"(Draws what runs logged, what replays found in hindsight and what evaluators found, as flor query
 has it. Each -m is a panel of its own; metrics with a comma between them share one; without -m the
 first numbers that were logged are drawn. What was logged in nested loops is drawn by step unless --by
-says otherwise, all else by epoch. --smooth is the weight of an exponential moving average, 0.9 for
+says otherwise, all else by epoch; samples of the machine (-m machine/cpu) by time. --smooth is the weight of an exponential moving average, 0.9 for
 instance. With --group-by or --over the mean of each group of runs is drawn, in a band of one sample
 deviation to either side.
 
@@ -207,7 +208,10 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
     question_.metrics.resize(question_.metrics.size() - not_drawn_);
   }
   if (by_.empty()) {
-    plan_.axis = has_steps(context.store(), chosen_, question_.metrics) ? Axis::step : Axis::epoch;
+    const bool samples = std::ranges::any_of(question_.metrics, store::is_machine_name);
+    plan_.axis = samples                                                  ? Axis::time
+                 : has_steps(context.store(), chosen_, question_.metrics) ? Axis::step
+                                                                          : Axis::epoch;
   }
   if (groups_.any() && plan_.axis == Axis::time) {
     throw UsageError(

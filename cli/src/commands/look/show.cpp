@@ -2,6 +2,8 @@
 #include "choose/run_facts.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "curves/machine_table.h"
+#include "curves/machine_use.h"
 #include "index/catalog/resume_point.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
@@ -51,6 +53,7 @@ Examples:
   flor show linear~1@7         the eighth epoch of the run before, tables drawn out
   flor show linear --printed   what it printed; linear@7: in that epoch
   flor show linear --grep nan  the lines of that in which a pattern is found, with their epochs
+  flor show linear --machine   CPU, memory, disk and GPUs by epochs
   flor show linear --json      for programs
 )";
   }
@@ -60,6 +63,7 @@ Examples:
     syntax.flag("-a,--all", all_, "show everything that is known of the run");
     syntax.flag("--printed", printed_, "show what the program printed");
     syntax.option("--grep", "REGEX", grep_, "show the printed lines that have a match of this");
+    syntax.flag("--machine", machine_, "show what the machine did, by epochs");
   }
   int run(Context& context) override;
 
@@ -67,7 +71,7 @@ Examples:
   void show_printed(Context& context, const RunChoice& choice) const;
 
   std::string run_, grep_;
-  bool all_ = false, printed_ = false;
+  bool all_ = false, printed_ = false, machine_ = false;
 };
 
 void heading(Context& context, std::string_view title) {
@@ -117,7 +121,8 @@ std::string forks_text(const ShownRun& shown) {
   for (std::size_t i = 0; i < std::min(kNamed, shown.forks.keys.size()); ++i) {
     text += (i > 0 ? ", " : "") + shown.forks.keys[i].substr(0, 8);
   }
-  if (shown.forks.keys.size() > kNamed) text += fmt::format(" and {} more", shown.forks.keys.size() - kNamed);
+  if (shown.forks.keys.size() > kNamed)
+    text += fmt::format(" and {} more", shown.forks.keys.size() - kNamed);
   return text;
 }
 
@@ -207,6 +212,12 @@ std::string arguments_text(const ShownRun& shown) {
   return printable(text);
 }
 
+/// The number of cores that the record names, if it does.
+std::string cores_of(const store::Run& run) {
+  const auto found = run.start.environment.find("cores");
+  return found == run.start.environment.end() ? std::string() : printable(found->second);
+}
+
 void print_head(Context& context, const ShownRun& shown, bool all) {
   const store::Run& run = shown.run;
   context.out().write(fmt::format("{} {} ({})\n", context.style().paint(Tone::strong, "run"),
@@ -257,6 +268,8 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
   row("keeps", strategy_text(shown));
   row("deleted", deleted_text(shown));
+  row("machine",
+      machine_text(machine_use(context.catalog(), run.id, main_measures()), cores_of(run)));
   if (!all) {
     row("recording", cost_text(shown));
     row("replays", replays_text(shown),
@@ -311,9 +324,9 @@ void print_metrics(Context& context, const std::vector<store::MetricSummary>& me
               : metric.evaluated ? "evaluated"
               : metric.hindsight ? "hindsight"
                                  : "recorded",
-              metric.doubtful                          ? Tone::warning
+              metric.doubtful                        ? Tone::warning
               : metric.hindsight || metric.evaluated ? Tone::hindsight
-                                                       : Tone::plain);
+                                                     : Tone::plain);
   }
   table.print(context.out(), context.style(), 2);
 }
@@ -610,6 +623,10 @@ int Show::run(Context& context) {
     show_printed(context, choice);
     return 0;
   }
+  if (machine_) {
+    print_machine(context, choice.run, choice.epoch);
+    return 0;
+  }
   const ShownRun shown = ShownRun::read(context.store(), std::move(choice.run));
   if (choice.epoch) {
     const ShownEpoch epoch = ShownEpoch::read(catalog, shown, *choice.epoch);
@@ -626,7 +643,10 @@ int Show::run(Context& context) {
       print_one_saved(context, shown, choice.saved);
     }
   } else if (context.json()) {
-    print(context.out(), show_run_json(shown));
+    Json result = show_run_json(shown);
+    result["run"]["machine"] =
+        machine_json(machine_use(catalog, shown.run.id, detail::measure_kinds()));
+    print(context.out(), result);
   } else {
     print_run(context, shown, all_);
   }

@@ -413,9 +413,14 @@ std::string key_of_leader(Connection& index, const NewRun& start) {
   throw NotFound(fmt::format("run {} leads a group and is not there", start.rank->group));
 }
 
-/// Deletes values outside the run's epochs before `epoch`, and rows that only those values used.
+/// Deletes values outside the run's epochs before `epoch`, samples of the machine, which worked for
+/// the run that was forked, and rows that only those values used.
 void leave_values(Connection& image, std::int64_t epoch) {
-  image("DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1", epoch)->run();
+  image(
+      "DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1 OR series IN (SELECT id "
+      "FROM series WHERE name GLOB 'flor:machine/*')",
+      epoch)
+      ->run();
   for (const char* rest :
        {"DELETE FROM series WHERE id NOT IN (SELECT series FROM value)",
         "DELETE FROM metric WHERE name NOT IN (SELECT name FROM series)",

@@ -1,11 +1,13 @@
 #include "index/values/answers.h"
 
+#include "index/values/machine.h"
 #include "index/values/metric_rows.h"
 #include "index/values/own_series.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 namespace flor::store {
@@ -74,7 +76,7 @@ ValueVerdict Verdicts::of(std::int64_t replay, std::int64_t epoch) const {
 std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t run,
                                          std::span<const std::string> names, bool others) {
   const std::unordered_set<std::string> wanted(names.begin(), names.end());
-  std::vector<SeriesToRead> series;
+  std::vector<SeriesToRead> series, samples;
   const auto rows = connection(
       "SELECT id, name, path, of, why FROM series LEFT JOIN apart ON apart.series = series.id "
       "WHERE run = ?1 ORDER BY id",
@@ -82,12 +84,22 @@ std::vector<SeriesToRead> series_to_read(Connection& connection, std::int64_t ru
   while (rows->step()) {
     std::string name = rows->text(1);
     const bool by_itself = wanted.contains(name);
-    if (name.starts_with(kReservedPrefix) && !by_itself) continue;
+    if (name.starts_with(kReservedPrefix) && !by_itself) {
+      std::string asked = name.substr(kReservedPrefix.size());
+      if (is_machine_name(asked) && wanted.contains(asked)) {
+        samples.push_back({rows->integer(0), std::move(asked), rows->text(2)});
+      }
+      continue;
+    }
     const bool standing = rows->is_null(3);
     if (!standing && rows->integer(4) == kOther && !others && !by_itself) continue;
     const bool asked = wanted.empty() || by_itself || (!standing && wanted.contains(rows->text(3)));
     if (asked) series.push_back({rows->integer(0), std::move(name), rows->text(2)});
   }
+  std::erase_if(samples, [&](const SeriesToRead& sampled) {
+    return std::ranges::find(series, sampled.name, &SeriesToRead::name) != series.end();
+  });
+  std::ranges::move(samples, std::back_inserter(series));
   return series;
 }
 

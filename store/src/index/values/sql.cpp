@@ -64,7 +64,8 @@ CREATE TEMP VIEW points AS
   FROM run JOIN experiment ON experiment.id = run.experiment
            JOIN series ON series.run = run.id JOIN every_value AS logged ON logged.series = series.id
            LEFT JOIN answer ON answer.replay = logged.replay AND answer.epoch = logged.epoch
-  WHERE logged.type <= 2 AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql( AND NOT EXISTS
+  WHERE logged.type <= 2 AND series.name NOT GLOB 'flor:*'
+        AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql( AND NOT EXISTS
         (SELECT 1 FROM apart WHERE apart.series = series.id AND why = 2);
 CREATE TEMP VIEW files AS
   SELECT run.key AS run, experiment.name AS experiment,
@@ -76,6 +77,12 @@ CREATE TEMP VIEW files AS
   FROM used_file JOIN run ON run.id = used_file.run
                  JOIN experiment ON experiment.id = run.experiment
   WHERE NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
+CREATE TEMP VIEW machine AS
+  SELECT run.key AS run, experiment.name AS experiment, substr(series.name, 14) AS name,
+         sample.epoch, sample.step AS seconds, sample.value
+  FROM run JOIN experiment ON experiment.id = run.experiment
+           JOIN series ON series.run = run.id JOIN every_value AS sample ON sample.series = series.id
+  WHERE series.name GLOB 'flor:machine/*' AND NOT )sql" FLOR_IS_REMOVED("run.id") R"sql(;
 CREATE TEMP VIEW logged AS
   SELECT run.key AS run, series.name, series.path, value.epoch, value.step, value.inner,
          value.ordinal, value.replay, value.type, value.value

@@ -89,7 +89,7 @@ function filesSection(title, name, files, kinTitle, kinOf) {
 const runTabs = [
   ['metrics', 'Metrics', MetricsTab], ['logged', 'Logged', LoggedTab], ['checkpoints', 'Checkpoints', CheckpointsTab],
   ['replays', 'Replays', ReplaysTab], ['jobs', 'Evaluations', JobsTab], ['sources', 'Sources', SourcesTab],
-  ['printed', 'Printed', PrintedTab],
+  ['printed', 'Printed', PrintedTab], ['machine', 'Machine', MachineTab],
   ['details', 'Details', DetailsTab],
 ];
 
@@ -154,7 +154,7 @@ class RunView {
   }
 
   isInReport(name) {
-    const needs = {jobs: 'jobs', sources: 'sources', checkpoints: 'checkpoints', logged: 'logged', printed: 'printed'}[name];
+    const needs = {jobs: 'jobs', sources: 'sources', checkpoints: 'checkpoints', logged: 'logged', printed: 'printed', machine: 'machine'}[name];
     return !needs || Object.keys(start.report.answers).some((question) => question.startsWith(`${needs}\n`));
   }
 

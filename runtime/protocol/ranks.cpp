@@ -1,4 +1,4 @@
-#include "ranks/ranks.h"
+#include "protocol/ranks.h"
 
 #include <flor/store/error.h>
 
