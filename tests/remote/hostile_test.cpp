@@ -451,9 +451,12 @@ TEST_F(HostileTest, NoMeasurementIsBelievedThatCannotBe) {
 TEST_F(HostileTest, NoTextIsReadThatTakesMuchMoreThanWasSent) {
   const Scene scene = this->scene();
   for (const std::string sql :
-       {"UPDATE run SET message = printf('%.*c', 30000000, 'x')",
+       {"UPDATE run SET message = printf('%.*c', 4000000, 'x')",
+        // Beside something that does take its room on the way.
+        "INSERT INTO recipe (id, json) VALUES (9, '{\"a\": \"' || hex(randomblob(20000)) || "
+        "'\"}'); "
         "INSERT INTO argument WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE "
-        "i < 30) SELECT id, 'a' || i, i, 'string', printf('%.*c', 1000000, 'x') FROM run, r"}) {
+        "i < 18) SELECT id, 'a' || i, i, 'string', printf('%.*c', 1000000, 'x') FROM run, r"}) {
     const HostileBucket hostile = crafted::by_sql("", sql);
     apart([&] { scene.begin(&hostile, foreign_); });
     const testing::ProcessResult result = scene.flor({"fetch", foreign_, scene.url()});

@@ -20,6 +20,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -186,19 +188,24 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
                                deleted_text(catalog, choice, CheckpointKind::saved, choice.saved)));
   }
   const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  // By place: what was brought back, or made by a clock that jumped, is listed out of turn.
+  const auto place = [](const CheckpointInfo& info) {
+    return std::pair(info.key.main_loop, info.key.iteration);
+  };
   std::optional<CheckpointInfo> best;
-  std::string stored;
+  std::set<std::int64_t> stored;
   for (const CheckpointInfo& info : catalog.checkpoints(choice.run.id)) {
     if (info.key.kind != kind || info.key.loop != loop_) continue;
     // A boundary before the first iteration of a main loop belongs to no epoch of that loop.
     const bool entry = kind == CheckpointKind::boundary && info.key.iteration == 0;
     if (choice.epoch && entry) continue;
     const std::int64_t epoch = epoch_of(loops, info.key);
-    if (!choice.epoch || epoch == *choice.epoch) best = info;
-    if (!entry) stored += fmt::format("{}{}", stored.empty() ? "" : ", ", epoch);
+    const bool wanted = !choice.epoch || epoch == *choice.epoch;
+    if (wanted && (!best || place(*best) <= place(info))) best = info;
+    if (!entry) stored.insert(epoch);
   }
   if (best) return *best;
-  throw_none(catalog, choice, stored);
+  throw_none(catalog, choice, fmt::format("{}", fmt::join(stored, ", ")));
 }
 
 void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
