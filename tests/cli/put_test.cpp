@@ -37,17 +37,17 @@ class PutTest : public CliTest {
 };
 
 TEST_F(PutTest, EachCallIsARunWithItsValue) {
-  EXPECT_THAT(said({"put", "size", "1234", "--experiment", "build"}),
-              ::testing::MatchesRegex("run [0-9a-f]{8} \\(build\\): size = 1234\n"));
-  said({"put", "size", "1300", "--experiment", "build"});
+  EXPECT_THAT(said({"put", "model.bytes", "1234", "--experiment", "build"}),
+              ::testing::MatchesRegex("run [0-9a-f]{8} \\(build\\): model.bytes = 1234\n"));
+  said({"put", "model.bytes", "1300", "--experiment", "build"});
   ASSERT_THAT(ids(), SizeIs(2));
   for (const store::Run& run : catalog().runs()) {
     EXPECT_EQ(run.state, store::RunState::finished);
     EXPECT_EQ(run.epochs, 0);
   }
-  EXPECT_THAT(said({"query", "size", "--experiment", "build", "--csv"}),
+  EXPECT_THAT(said({"query", "model.bytes", "--experiment", "build", "--csv"}),
               ::testing::AllOf(HasSubstr("1234"), HasSubstr("1300")));
-  EXPECT_THAT(flor({"list", "-q", "--where", "size>1299"}).lines(), SizeIs(1));
+  EXPECT_THAT(flor({"list", "-q", "--where", "model.bytes>1299"}).lines(), SizeIs(1));
   const Json shown = flor({"put", "ok", "true", "--json"}).json();
   EXPECT_EQ(shown["command"], "put");
   EXPECT_EQ(shown["experiment"], "put");
@@ -114,10 +114,9 @@ TEST_F(PutTest, ItGoesThroughABucket) {
   const std::string url = "file://" + (directory_ / "bucket").string();
   said({"spool", "put", url});
   const auto before = ids();
-  said({"rm", "put"});
   close();
   std::filesystem::remove_all(home());
-  said({"fetch", url});
+  said({"fetch", "put", url});
   EXPECT_EQ(ids(), before);
   EXPECT_THAT(said({"query", "seconds", "who", "--run", "put", "--csv"}),
               ::testing::AllOf(HasSubstr("12.5"), HasSubstr("me")));

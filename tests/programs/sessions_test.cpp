@@ -31,12 +31,14 @@ TEST_F(Sessions, OneAfterAnotherAreWholeRunsAndTheMemoryDoesNotGrow) {
   const auto served = serve({"200", "memory"});
   const auto all = runs();
   ASSERT_THAT(all, SizeIs(200));
+  const auto opened = bench_.store();
+  const store::Catalog& catalog = opened->catalog();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const store::Run& run = all[i];
     EXPECT_EQ(run.state, i == 3 ? store::RunState::failed : store::RunState::finished) << i;
     EXPECT_EQ(run.epochs, 2);
     EXPECT_EQ(run.start.commit, all[0].start.commit);
-    const auto arguments = bench_.store()->catalog().arguments(run.id);
+    const auto arguments = catalog.arguments(run.id);
     ASSERT_THAT(arguments, SizeIs(1));
     EXPECT_EQ(arguments[0].value, std::to_string(i));
     EXPECT_THAT(

@@ -53,7 +53,7 @@ class PinnedCall {
 
   /// A session records or replays.
   bool pins() const { return pins_; }
-  /// What the record has; null: the function is to be called.
+  /// The value of the record; null: the function is to be called.
   const PinnedValue* recorded() const { return recorded_ ? &*recorded_ : nullptr; }
   /// Throws what the function threw, where that is what the record has.
   void throw_again() const;
@@ -187,8 +187,8 @@ bool from_pinned(const PinnedValue& from, T& value) {
 
 }  // namespace detail
 
-/// What `f` returns: a value that comes from outside the program and is another one at each call,
-/// as of a clock, a service, the environment, a simulator.
+/// Returns what `f` returns: a value that comes from outside the program and is another one at each
+/// call, as of a clock, a service, the environment, a simulator.
 ///
 ///   const double rate = flor::pinned("rate", [] { return ask_the_scheduler(); });
 ///

@@ -353,7 +353,7 @@ class Argv {
   std::vector<char*> argv_;
 };
 
-/// What a process is to replay that opens many sessions; nothing if it records.
+/// The replay that a process is which opens many sessions; nothing if it records.
 std::optional<Flags> replay_of_many(const std::vector<std::string>& command) {
   Argv own(command);
   if (is_worker()) return worker_flags(own.argc, own.argv());

@@ -1,6 +1,5 @@
 #include "record/source_packing.h"
 
-#include "base/background_priority.h"
 #include "base/notice.h"
 #include "git/shadow.h"
 
@@ -14,10 +13,10 @@ namespace flor::detail {
 
 namespace {
 
-void pack(const std::filesystem::path& root, const std::stop_token& stop) {
-  // A priority group of its own, so that hurrying the recorder's threads does not affect this one.
-  store::BackgroundPriority priority;
+void pack(const std::filesystem::path& root, store::BackgroundPriority& priority,
+          const std::stop_token& stop) {
   const store::BackgroundPriority::Member member(priority, "flor-git");
+  if (stop.stop_requested()) return;
   try {
     auto repository = git::Repository::discover(root);
     if (!repository) return;
@@ -35,8 +34,16 @@ void pack(const std::filesystem::path& root, const std::stop_token& stop) {
 
 SourcePacking::SourcePacking(std::filesystem::path work_tree) {
   git::keep_ready();
-  thread_ = std::jthread(
-      [root = std::move(work_tree)](const std::stop_token& stop) { pack(root, stop); });
+  thread_ = std::jthread([this, root = std::move(work_tree)](const std::stop_token& stop) {
+    pack(root, priority_, stop);
+  });
+}
+
+/// On a busy machine an idle thread may have to wait for seconds before it sees that it is to stop.
+SourcePacking::~SourcePacking() {
+  const store::BackgroundPriority::Hurry hurry(priority_);
+  thread_.request_stop();
+  thread_.join();
 }
 
 }  // namespace flor::detail

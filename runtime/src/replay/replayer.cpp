@@ -337,7 +337,7 @@ void Replayer::post(std::function<void(PartChecker&)> what) {
   });
 }
 
-/// What the program was not told when it was recorded leads it away from the record.
+/// A value that the program was not told when it was recorded leads it away from the record.
 std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
   if (found.value || !in_record_) return std::move(found.value);

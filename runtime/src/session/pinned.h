@@ -24,7 +24,7 @@ inline constexpr const char* kThrewKey = "flor:threw";
 /// This thread is in a function that a replay does not call: nothing that it logs is kept.
 inline thread_local bool inside_pinned = false;
 
-/// What the record has where the program pins a value.
+/// The answer of the record where the program pins a value.
 struct FoundPinned {
   VisitedPlaces::Visit here;
   std::optional<store::Value> value;

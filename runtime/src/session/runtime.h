@@ -135,8 +135,8 @@ class Runtime {
   std::optional<RecordedLoad> next_load(std::string_view text) {
     return visits_.loads.next(store_->catalog(), run(), text, journal_);
   }
-  /// What the program was told when it pinned a value of this name here; nothing where it is to ask
-  /// anew.
+  /// The value that the program was told when it pinned one of this name here; nothing where it is
+  /// to ask anew.
   virtual std::optional<store::Value> recorded_pinned(std::string_view name) = 0;
 
   virtual std::optional<std::string> argument_text(std::string_view name, Fallback fallback) = 0;
