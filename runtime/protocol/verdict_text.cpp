@@ -98,10 +98,10 @@ std::string verdict_text(const store::ReplayResult& result, const FoundValues& f
                          result.values_different, result.values_compared, result.states_different,
                          result.states_compared, values);
     case store::Verdict::doubtful:
-      return fmt::format("doubtful: {}{}; {}",
+      return fmt::format("{}{}; {}",
                          result.first_difference.empty()
-                             ? "the program computes something else than was recorded"
-                             : result.first_difference,
+                             ? "doubtful: the program computes something else than was recorded"
+                             : "doubtful: " + result.first_difference,
                          compared ? ", though " + print_equal(result) : "", values);
     case store::Verdict::verified:
       return fmt::format("verified: {}; {}", print_equal(result), values);

@@ -65,7 +65,9 @@ void conclude(const store::ReplayResult& result, const FoundValues& found,
   for (const std::string& line : comparison.lines()) {
     say(Level::error, fmt::format("differs: {}", line));
   }
-  say(Level::error, fmt::format("{}; {}", text, likely_cause(run, flags)));
+  const std::string cause = comparison.is_doubted() ? "likely cause: the input that was named above"
+                                                    : likely_cause(run, flags);
+  say(Level::error, fmt::format("{}; {}", text, cause));
 }
 
 }  // namespace flor::detail
