@@ -112,8 +112,8 @@ def loop(name, iterable=_NONE, *, probed=False, attached=()):
     give their indices to what is logged in them.
 
     Elements that are texts, paths or numbers are kept as the values of their iterations, as far as they are not the
-    iteration's number: `flor.loop("document", files)` makes `document_value` a column of what is logged in it. A text is
-    kept up to 1 KiB, secrets masked.
+    iteration's number: `flor.loop("document", files)` makes `document_value` a column of what is logged in it. A text
+    is kept up to 1 KiB, secrets masked.
 
     `iterable`: anything that can be iterated; a number counts from 0. `attached`: locals that the loop changes, see
     `flor.attached`. Without a session this is the range itself. Loops of other threads than the one that called
@@ -138,8 +138,8 @@ class iteration:
         with flor.iteration("document", 3, "a.pdf"):
             flor.log("label", label)
 
-    `name` is a column of what is logged, `index` the number in it, from 0; `value`, a number, a text or a path, is in the
-    column `document_value`. Iterations of one name and index are one place, in this block or a later one: give them one
+    `name` is a column of what is logged, `index` the number in it, from 0; `value`, a number, a text or a path, is in
+    the column `document_value`. Iterations of one name and index are one place, in this block or a later one: give them one
     value. A flor.loop inside it gives its indices and values to what is logged in it, no more: it is not checkpointed,
     and a replay executes it. Any thread; but the block must not be left to other tasks by an `await`. Without a session
     it does nothing. Raises UsageError for a negative index."""

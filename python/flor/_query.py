@@ -46,6 +46,9 @@ def _words(names: Any, options: Dict[str, Any]) -> List[str]:
     return words
 
 
+_NO_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity")
+
+
 def query(*names: str, **options: Any) -> Any:
     """The values of that name as a frame of pandas, a row a place: `flor.query("loss", "accuracy", run="digits")`.
     Each loop has a column of its name, the number of the iteration, and `document_value` if its iterations have values.
@@ -55,9 +58,8 @@ def query(*names: str, **options: Any) -> Any:
     rows = []
     for line in _ask("query", "--jsonl", *_words(names, options)).splitlines():
         row = json.loads(line)
-        values = {name: float(value) if str(value).lower() in ("nan", "inf", "-inf", "infinity", "-infinity") else value
-                  for name, value in row.pop("values").items()}
-        loops = row.pop("loops")
+        values, loops = ({name: float(value) if str(value).lower() in _NO_FINITE else value
+                          for name, value in row.pop(part).items()} for part in ("values", "loops"))
         row.pop("inner")  # the numbers of deeper loops, which have columns of their own
         place = {name: value for name, value in row.items() if not isinstance(value, dict)}
         place.update(loops)

@@ -75,7 +75,7 @@ class IterationsTest(Script):
             seen("none", [True, None, (1, 2), torch.tensor(5), torch.ones(2), numpy.ones(2), Broken(), object()])
             seen("plain", range(3))
             seen("by_tens", range(0, 30, 10))
-            seen("secret", ["password=tr0ub4dor"])
+            seen("settings", ["password=tr0ub4dor"])
             seen("long", ["x" * 5000])
         """)
         done = self.record("train.py", "t")
@@ -88,7 +88,7 @@ class IterationsTest(Script):
         self.assertNotIn("none_value", frame.columns)
         self.assertNotIn("plain_value", frame.columns)
         self.assertEqual(values("by_tens"), [0, 10, 20])
-        self.assertEqual(values("secret"), ["password=***"])
+        self.assertEqual(values("settings"), ["password=***"])
         self.assertEqual(values("long"), ["x" * 1021 + "..."])
         self.assertEqual(list(frame[frame["loop"] == "plain"]["plain"]), [0, 1, 2])
         self.assertIn("verified", self.python("train.py", "--replay_flor").stderr)
@@ -102,7 +102,7 @@ class IterationsTest(Script):
             except flor.UsageError as error:
                 print(error)
         """)
-        said = "[0, 1]\nflor::iteration(\"document\", -1): iterations are counted from 0: give the number of this one\n"
+        said = "[0, 1]\nflor.iteration(\"document\", -1): iterations are counted from 0: give the number of this one\n"
         self.assertEqual(self.python("train.py").stdout, said)
         self.assertEqual(self.record("train.py", "t").stdout, said)
 
@@ -110,7 +110,7 @@ class IterationsTest(Script):
         self.program("""
             import os
             for document in flor.loop("document", ["b.pdf", "a.pdf", "c.pdf"]):
-                with flor.iteration("pass", 0, "first"):
+                with flor.iteration("round", 0, "first"):
                     flor.log("before", document)
                 for page in flor.loop("page", 3):
                     flor.log("words", page)
@@ -124,7 +124,7 @@ class IterationsTest(Script):
         frame = self.frame("before", "words", run="t")
         self.assertEqual(self.rows(frame[frame["loop"] == "document/page"], "document_value", "page", "words"),
                          [(name, page, page) for name in ("b.pdf", "a.pdf", "c.pdf") for page in range(3)])
-        self.assertEqual(self.rows(frame[frame["loop"] == "document/pass"], "document_value", "pass_value", "before"),
+        self.assertEqual(self.rows(frame[frame["loop"] == "document/round"], "document_value", "round_value", "before"),
                          [(name, "first", name) for name in ("b.pdf", "a.pdf", "c.pdf")])
 
 

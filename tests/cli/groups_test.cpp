@@ -266,8 +266,8 @@ TEST_F(GroupsTest, JsonAndCsvHaveEveryDigit) {
   EXPECT_EQ(json["groups"][0]["runs"], Json::array({second.key, first.key}));
   EXPECT_EQ(json["rows"][0].dump(),
             R"({"group":{"lr":0.1},"runs":2,"metric":"score","loop":"epoch","epoch":0,"step":null,)"
-            R"("inner":null,"ordinal":0,"loops":{},"n":2,"not_finite":0,"mean":0.15000000000000002,)"
-            R"("deviation":0.07071067811865475,"min":0.1,"max":0.2})");
+            R"("inner":null,"ordinal":0,"loops":{},"n":2,"not_finite":0,)"
+            R"("mean":0.15000000000000002,"deviation":0.07071067811865475,"min":0.1,"max":0.2})");
   EXPECT_TRUE(json["rows"][1]["mean"].is_null());
   EXPECT_EQ(json["rows"][1]["not_finite"], 1);
   EXPECT_EQ(query({"score", "--over", "seed", "--jsonl"}).lines()[0], json["rows"][0].dump());

@@ -244,7 +244,7 @@ TEST_F(QueryTest, ShowsTheIndicesOfDeeperLoops) {
   }
   catalog().add_values(run.id, values);
   EXPECT_THAT(lines({"norm", "loss"}),
-              ElementsAre("loop               epoch  step  layer  norm  loss  origin    verdict",
+              ElementsAre("loop               epoch  train  layer  norm  loss  origin    verdict",
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
                           ::testing::_, ::testing::_, ::testing::_, ::testing::_, ::testing::_,
                           ::testing::_, ::testing::_, ::testing::_));

@@ -67,7 +67,7 @@ TEST_F(Documents, EveryLoopIsAColumnWithItsValues) {
   record("parse", "parse");
   EXPECT_EQ(features(), features_);
   EXPECT_THAT(lines({"query", "feature", "--run", "parse"}),
-              ElementsAre("document  document_value  step  feature  origin    verdict",
+              ElementsAre("document  document_value  page  feature  origin    verdict",
                           "       0           b.pdf     0       98  recorded  recorded",
                           "       0           b.pdf     1    196.5  recorded  recorded",
                           "       1           a.pdf     0    293.5  recorded  recorded",

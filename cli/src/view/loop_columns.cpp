@@ -105,13 +105,15 @@ void LoopColumns::settle(Form form, const std::vector<std::string>& taken) {
   }
   std::vector<std::pair<Loop, Met>> outer_first(all.begin(), all.end());
   std::ranges::stable_sort(outer_first, {}, [](const auto& one) { return one.second.least; });
+  const bool has_numbers = form == Form::whole || std::ranges::any_of(all, [](const auto& one) {
+                             return one.second.greatest > 1 || one.second.has_values;
+                           });
   for (const auto& [loop, met] : outer_first) {
     const std::string_view known = met.greatest == 0                     ? "epoch"
                                    : met.least == 1 && met.greatest == 1 ? "step"
                                                                          : "";
-    const bool is_brief = form == Form::brief && met.greatest < 2 && !met.has_values;
     Titled& titled = loops_[loop];
-    if (!is_brief && (loop.second > 0 || loop.first != known)) {
+    if (has_numbers && (loop.second > 0 || loop.first != known)) {
       titled.number = titles_.size();
       titles_.push_back(unused_title(loop, "", taken));
     }

@@ -30,8 +30,8 @@ class LoopColumns {
     std::string shown, exact;  ///< empty: the place is in no such loop
     Json json;
   };
-  /// `brief`: without the numbers of main and nested loops that the columns epoch and step have,
-  /// unless the loop has values.
+  /// `brief`: without all these where the columns epoch and step say as much: no loop has values,
+  /// or is deeper than a nested one.
   enum class Form { brief, whole };
 
   /// Reads the values of the iterations of a run, and where its main loops begin.

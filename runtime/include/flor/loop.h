@@ -128,8 +128,9 @@ template <typename T>
 concept LoopOption =
     std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
 
-/// The integers first, first + step, ... that come before `last`.
-template <std::integral Int>
+/// The integers first, first + step, ... that come before `last`. `plain`: from 0 by 1, so that each
+/// integer is the index of its iteration.
+template <std::integral Int, bool plain = false>
 class Counter {
  public:
   class iterator {
@@ -162,8 +163,6 @@ class Counter {
       : first_(first), step_(step), count_(count(first, last, step)) {}
   iterator begin() const { return {first_, step_, 0}; }
   iterator end() const { return {first_, step_, count_}; }
-  /// Each integer is the index of its iteration.
-  bool is_plain() const { return first_ == 0 && step_ == 1; }
 
  private:
   static std::ptrdiff_t count(Int first, Int last, std::int64_t step) {
@@ -178,6 +177,11 @@ class Counter {
   std::int64_t step_;
   std::ptrdiff_t count_;
 };
+
+template <typename Range>
+inline constexpr bool is_plain_counter = false;
+template <std::integral Int>
+inline constexpr bool is_plain_counter<Counter<Int, true>> = true;
 
 /// The integer type that holds the values of both types: signed if one of them is.
 template <std::integral A, std::integral B>
@@ -194,7 +198,8 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   using Iterator = decltype(std::begin(std::declval<Range&>()));
   using Sentinel = decltype(std::end(std::declval<Range&>()));
   using Reference = decltype(*std::declval<Iterator&>());
-  static constexpr bool kHasValues = IterationValue<std::remove_cvref_t<Reference>>;
+  static constexpr bool kHasValues =
+      IterationValue<std::remove_cvref_t<Reference>> && !is_plain_counter<Range>;
   static constexpr bool kRandomAccess =
       requires(Iterator& it, Sentinel& last, std::ptrdiff_t steps) {
         it += steps;
@@ -237,17 +242,20 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   sentinel end() { return {}; }
 
  private:
-  /// The range is asked for each element once, as without Flor: a view may compute it.
+  /// A range that computes its elements is asked for each once, as without Flor.
   Reference element() {
-    if constexpr (kHasValues) {
+    if constexpr (kHasValues && !std::is_lvalue_reference_v<Reference>) {
       if (value_is_due_) [[unlikely]] {
         value_is_due_ = false;
         Reference element = **position_;
-        as_iteration_value(element, [this](auto value) { scope_->note(value); });
+        note(element);
         return static_cast<Reference&&>(element);
       }
     }
     return **position_;
+  }
+  void note(const std::remove_reference_t<Reference>& element) {
+    as_iteration_value(element, [this](auto value) { scope_->note(value); });
   }
 
   void open() {
@@ -317,14 +325,10 @@ class [[nodiscard("iterate it: for (auto& x : flor::loop(...))")]] Loop {
   void settle() {
     if (over_) scope_->exhaust();
     if (over_ || !scope_->enter()) return finish();
-    if constexpr (kHasValues) value_is_due_ = has_values();
-  }
-
-  bool has_values() const {
-    if constexpr (requires { range_.is_plain(); }) {
-      return !range_.is_plain();
-    } else {
-      return true;
+    if constexpr (kHasValues && std::is_lvalue_reference_v<Reference>) {
+      note(**position_);
+    } else if constexpr (kHasValues) {
+      value_is_due_ = true;
     }
   }
 
@@ -407,10 +411,11 @@ detail::Loop<R> loop(std::string_view name, R&& range, Options&&... options) {
                          std::forward<R>(range));
 }
 template <std::integral Int, detail::LoopOption... Options>
-detail::Loop<detail::Counter<Int>> loop(std::string_view name, Int count, Options&&... options) {
-  return detail::Loop<detail::Counter<Int>>(
+detail::Loop<detail::Counter<Int, true>> loop(std::string_view name, Int count,
+                                              Options&&... options) {
+  return detail::Loop<detail::Counter<Int, true>>(
       detail::scope_if_active(name, std::forward<Options>(options)...),
-      detail::Counter<Int>(count));
+      detail::Counter<Int, true>(count));
 }
 template <typename T, detail::LoopOption... Options>
 detail::Loop<std::vector<T>> loop(std::string_view name, std::initializer_list<T> values,
@@ -424,9 +429,10 @@ detail::Loop<R> loop(R&& range, Options&&... options) {
                          std::forward<R>(range));
 }
 template <std::integral Int, detail::LoopOption... Options>
-detail::Loop<detail::Counter<Int>> loop(Int count, Options&&... options) {
-  return detail::Loop<detail::Counter<Int>>(
-      detail::scope_if_active({}, std::forward<Options>(options)...), detail::Counter<Int>(count));
+detail::Loop<detail::Counter<Int, true>> loop(Int count, Options&&... options) {
+  return detail::Loop<detail::Counter<Int, true>>(
+      detail::scope_if_active({}, std::forward<Options>(options)...),
+      detail::Counter<Int, true>(count));
 }
 template <typename T, detail::LoopOption... Options>
 detail::Loop<std::vector<T>> loop(std::initializer_list<T> values, Options&&... options) {

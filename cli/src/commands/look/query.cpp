@@ -63,8 +63,8 @@ of the newest experiment. What was logged once per epoch is repeated beside what
 step. The column `origin` says whether the recorded run logged a value, a replay found it in
 hindsight, or an evaluator in the checkpoint (flor watch): its metrics are judge.accuracy and so on.
 Of each loop the number of the iteration is in the column of the loop's name, and its value, if it
-has one, in that of the name and _value: document and document_value. A main loop and a nested loop
-without values are in epoch and step alone, unless --csv or --json ask for all.
+has one, in that of the name and _value: document and document_value. The table shows
+epoch and step alone where these say as much; --csv and --json have all.
 The column `verdict` says how far a value can be trusted: recorded; verified, an execution found the
 same; proven by the sources; unverified; doubtful. What is doubtful has a column of its own.
 The table rounds to 6 digits, --csv and --json give every digit. Tables and histograms are in --json
