@@ -89,6 +89,17 @@ TEST_F(Sampled, IsNoMetricUnlessItIsNamed) {
   EXPECT_THAT(wrong.err, HasSubstr("--machine shows which there are"));
 }
 
+#ifdef FLOR_HAS_PAGE
+TEST_F(Sampled, IsInAReport) {
+  ASSERT_EQ(record().status, 0);
+  const std::filesystem::path file = bench_.repository().root() / "report.html";
+  const ProcessResult report = flor({"report", "test", "-o", file.string()});
+  ASSERT_EQ(report.status, 0) << report.err;
+  const std::string page = read_file(file);
+  EXPECT_THAT(page, AllOf(HasSubstr("metric=machine/gpu1"), HasSubstr("class MachineTab")));
+}
+#endif
+
 TEST_F(Sampled, AReplayTakesNoneAndComparesNone) {
   ASSERT_EQ(record().status, 0);
   const std::string before = flor({"show", "test", "--machine", "--json"}).out;

@@ -105,9 +105,12 @@ TEST_F(TakeFlags, ADashAndAnUnderscoreAreTheSame) {
 }
 
 TEST_F(TakeFlags, HowMuchIsKeptOfWhatIsPrinted) {
-  EXPECT_EQ(take({"--flor", "x"}).output_mib, std::nullopt);
-  EXPECT_EQ(take({"--flor", "x", "--flor_output", "64"}).output_mib, 64);
-  EXPECT_EQ(take({"--flor", "x", "--flor_output=none"}).output_mib, 0);
+  EXPECT_EQ(take({"--flor", "x"}).beside.output_mib, std::nullopt);
+  EXPECT_EQ(take({"--flor", "x", "--flor_output", "64"}).beside.output_mib, 64);
+  EXPECT_EQ(take({"--flor", "x", "--flor_output=none"}).beside.output_mib, 0);
+  EXPECT_EQ(take({"--flor", "x"}).beside.machine_seconds, std::nullopt);
+  EXPECT_EQ(take({"--flor", "x", "--flor_machine", "2.5"}).beside.machine_seconds, 2.5);
+  EXPECT_EQ(take({"--flor", "x", "--flor_machine", "none"}).beside.machine_seconds, 0);
   EXPECT_THROW(take({"--flor", "x", "--flor_output", "0"}), UsageError);
   EXPECT_THROW(take({"--flor", "x", "--flor_output", "much"}), UsageError);
   EXPECT_THROW(take({"--replay_flor", "--flor_output", "1"}), UsageError);

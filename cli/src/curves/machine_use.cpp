@@ -29,7 +29,7 @@ void add_to(MachineUse& use, const store::Value& sample) {
   if (number) use.measures[sample.name.substr(store::kMachineSeries.size())].add(*number);
 }
 
-/// Whatever a fetched run says.
+/// The most that is shown, whatever a fetched run says.
 constexpr double kBytesMax = 1e18;
 
 std::string with_unit(Unit unit, double value) {

@@ -51,6 +51,12 @@ std::optional<std::int64_t> number_of(const char* variable) {
   return number;
 }
 
+/// Empty where it has no such text: another version may write something else.
+std::string text_in(const Json& json, const char* field) {
+  const auto found = json.find(field);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 class MeetingPlace {
  public:
   MeetingPlace(const fs::path& home, const LaunchedRank& self)
@@ -99,9 +105,13 @@ class MeetingPlace {
 /// A lock in the meeting place, as the home has others.
 class SharedLock {
  public:
-  explicit SharedLock(const MeetingPlace& place)
+  /// `tries`: of a rank that may find it held by one that answers a call of an earlier job.
+  explicit SharedLock(const MeetingPlace& place, int tries = 1)
       : descriptor_(store::open_in_home(place.file("lock"), O_RDWR | O_CREAT)) {
-    held_ = descriptor_ >= 0 && store::lock_file(descriptor_, LOCK_EX | LOCK_NB);
+    while (descriptor_ >= 0 && !held_ && tries-- > 0) {
+      held_ = store::lock_file(descriptor_, LOCK_EX | LOCK_NB);
+      if (!held_ && tries > 0) std::this_thread::sleep_for(kLook);
+    }
   }
   ~SharedLock() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -148,13 +158,13 @@ RankReport answer_first(const MeetingPlace& place, const fs::path& home, const L
   const auto wait = std::chrono::duration_cast<Clock::duration>(patience);
   for (auto until = Clock::now() + wait; Clock::now() < until; std::this_thread::sleep_for(kLook)) {
     if (const auto result = place.read("result");
-        result && !answered.empty() && result->value("call", "") == answered) {
+        result && !answered.empty() && text_in(*result, "call") == answered) {
       place.remove(own);
-      return {.ranks = {}, .findings = {}, .fails = result->value("fails", true)};
+      return {.ranks = {}, .findings = {}, .fails = text_in(*result, "status") != "ok"};
     }
     const auto call = place.read(MeetingPlace::of_rank(0));
-    if (!call || call->value("call", "") == answered) continue;
-    answered = call->value("call", "");
+    if (!call || text_in(*call, "call") == answered) continue;
+    answered = text_in(*call, "call");
     facts.respects_lock = !SharedLock(place).is_held();
     facts.written_bytes = measured_writing(place, self.rank);
     Json answer = rank_json(facts);
@@ -178,12 +188,24 @@ double clock_off(std::int64_t written_us, std::int64_t after_us, std::int64_t be
   return 1e-6 * static_cast<double>(written_us - nearest);
 }
 
+/// The answer of a rank; of one whose version of Flor says other things, that version.
+RankFacts facts_in(const Json& answer) {
+  try {
+    return rank_of_json(answer);
+  } catch (const Error&) {
+    RankFacts facts;
+    facts.flor = text_in(answer, "flor");
+    return facts;
+  }
+}
+
 /// Rank 0: calls the others, and tells them the result.
 RankReport call_others(const MeetingPlace& place, const LaunchedRank& self,
                        std::chrono::duration<double> patience) {
   RankReport report;
   RankFacts own = facts_of_this_rank(0);
-  const SharedLock lock(place);
+  constexpr int kTries = 20;
+  const SharedLock lock(place, kTries);
   const std::string call = fmt::format("{:016x}", store::random_bits());
   const std::int64_t called_us = now_us();
   place.write(MeetingPlace::of_rank(0), {{"call", call}});
@@ -194,10 +216,13 @@ RankReport call_others(const MeetingPlace& place, const LaunchedRank& self,
     for (std::int64_t rank = 1; rank < self.world; ++rank) {
       if (came.contains(rank)) continue;
       const auto answer = place.read(MeetingPlace::of_rank(rank));
-      if (!answer || answer->value("call", "") != call) continue;
-      RankFacts facts = rank_of_json(*answer);
+      if (!answer || text_in(*answer, "call") != call) continue;
+      const Json written_us = answer->value("now_us", Json(called_us));
+      RankFacts facts = facts_in(*answer);
       facts.rank = rank;
-      facts.clock_seconds = clock_off(answer->value("now_us", called_us), called_us, now_us());
+      if (written_us.is_number_integer()) {
+        facts.clock_seconds = clock_off(written_us.get<std::int64_t>(), called_us, now_us());
+      }
       came.emplace(rank, std::move(facts));
     }
     std::this_thread::sleep_for(kLook);
@@ -214,7 +239,7 @@ RankReport call_others(const MeetingPlace& place, const LaunchedRank& self,
   }
   report.fails = std::ranges::any_of(
       report.findings, [](const Finding& finding) { return finding.health == Health::failure; });
-  place.write("result", {{"call", call}, {"fails", report.fails}});
+  place.write("result", {{"call", call}, {"status", report.fails ? "fails" : "ok"}});
   const auto parting = Clock::now() + kParting;
   const auto is_gone = [&](const RankFacts& rank) {
     return rank.rank == 0 || !fs::exists(place.file(MeetingPlace::of_rank(rank.rank)));

@@ -47,7 +47,7 @@ Examples:
 )";
   }
   void setup(Syntax& syntax) override {
-    syntax.flag("--ranks", ranks_, "meet the other ranks of this job, and examine them together");
+    syntax.flag("--ranks", ranks_, "check the ranks of this job together, before a training");
   }
   int run(Context& context) override;
 
