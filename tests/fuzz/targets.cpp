@@ -1,5 +1,5 @@
-// The program of all fuzz targets, since linking one takes longer than compiling it. FLOR_FUZZ_TARGET
-// names the target that runs.
+// The program of all fuzz targets, since linking one takes longer than compiling it.
+// FLOR_FUZZ_TARGET names the target that runs.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Which files this process writes, whichever way it opens them.
-#include "session/written_files.h"
+#include "base/written_files.h"
 #include "support/temporary_directory.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What a run has read and written, and the runs that it has to do with by that.
+// The files that a run has read and written, and the runs that they connect it with.
 #pragma once
 
 #include "output/json.h"
@@ -10,7 +10,7 @@ namespace flor::cli {
 /// Inputs, then outputs; the first few of each, or `all`. Nothing where there are none.
 void print_files(Context& context, const ShownRun& shown, bool all);
 
-/// Of the inputs `from`, of the outputs `read_by` has the other runs.
+/// Inputs name the other runs in `from`, outputs in `read_by`.
 Json files_json(const ShownRun& shown, store::FileUse use);
 Json kin_json(const store::FileKin& kin);
 

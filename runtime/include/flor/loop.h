@@ -128,8 +128,8 @@ template <typename T>
 concept LoopOption =
     std::same_as<std::remove_cvref_t<T>, With> || std::same_as<std::remove_cvref_t<T>, Probed>;
 
-/// The integers first, first + step, ... that come before `last`. `plain`: from 0 by 1, so that each
-/// integer is the index of its iteration.
+/// The integers first, first + step, ... that come before `last`. `plain`: from 0 by 1, so that
+/// each integer is the index of its iteration.
 template <std::integral Int, bool plain = false>
 class Counter {
  public:
@@ -397,8 +397,8 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
 /// loop variable has the type it would have without flor::loop (references included). In threads
 /// other than the one that called flor::init, loops are plain loops.
 ///
-/// Elements that are texts, paths or numbers are kept as the values of their iterations, unless they
-/// equal the number of the iteration: `flor::loop("document", files)` makes `document_value` a
+/// Elements that are texts, paths or numbers are kept as the values of their iterations, unless
+/// they equal the number of the iteration: `flor::loop("document", files)` makes `document_value` a
 /// column of the values logged inside it. A text is kept up to 1 KiB, with secrets masked.
 ///
 /// `range` is anything that range-for accepts, including temporaries and DataLoaders; an integer

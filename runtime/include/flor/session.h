@@ -90,11 +90,11 @@ Session init(const Recording& recording, const char* source_file = __builtin_FIL
 void own_flags(std::initializer_list<std::string_view> names);
 
 /// Returns `path`, a file or directory that the program reads:
-/// `std::ifstream(flor::input("data/train.csv"))`. The run records its place, its size, and a digest
-/// of its content (XXH3-128; of a directory, of all names and contents below it, where a link counts
-/// as the text of the link). A replay whose input has other content is doubtful and names the file;
-/// a run that is resumed or forked says so in a line. `flor show` names the runs that wrote the same
-/// content by flor::output.
+/// `std::ifstream(flor::input("data/train.csv"))`. The run records its place, its size, and a
+/// digest of its content (XXH3-128; of a directory, of all names and contents below it, where a
+/// link counts as the text of the link). A replay whose input has other content is doubtful and
+/// names the file; a run that is resumed or forked says so in a line. `flor show` names the runs
+/// that wrote the same content by flor::output.
 ///
 /// Reads the content at once, before it returns; later only if the size or the times of the files
 /// have changed, in other runs of this store, too. A path that cannot be read is no input: a line

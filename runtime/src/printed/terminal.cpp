@@ -1,4 +1,4 @@
-// Defines `isatty` in place of the C library's; see session/written_files.cpp for how.
+// Defines `isatty` in place of the C library's; see base/written_files.cpp for how.
 #include "printed/terminal.h"
 
 #include <termios.h>

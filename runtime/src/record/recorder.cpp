@@ -135,7 +135,14 @@ Recorder::Recorder(Flags flags)
                     [this] {
                       return files_ ? files_->written() : std::vector<store::UsedFile>();
                     },
-                .epoch = [this] { return sampled_epoch(); }}),
+                .epoch = [this]() -> std::optional<std::int64_t> {
+                  std::optional<std::int64_t> epoch;
+                  if (resumer_.checks()) return epoch;
+                  journal_.move([&](const CurrentPlace& place) {
+                    if (!place.suppressed) epoch = place.epoch;
+                  });
+                  return epoch;
+                }}),
       loops_({.flags = flags_,
               .frames = frames_,
               .registry = registry_,
@@ -460,15 +467,6 @@ void Recorder::keep(LogBatch batch) {
     for (const LogRecord& record : batch.records) rows.miss(record.epoch, true);
   }
   rows.flush_values();
-}
-
-std::optional<std::int64_t> Recorder::sampled_epoch() {
-  std::optional<std::int64_t> epoch;
-  if (resumer_.checks()) return epoch;
-  journal_.move([&](const CurrentPlace& place) {
-    if (!place.suppressed) epoch = place.epoch;
-  });
-  return epoch;
 }
 
 void Recorder::tick() {

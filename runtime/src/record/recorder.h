@@ -66,9 +66,6 @@ class Recorder : public Runtime {
   void tick() override;
 
  private:
-  /// The epoch of a sample that is taken now; nullopt while a resumed program is on its way to the
-  /// point where it continues.
-  std::optional<std::int64_t> sampled_epoch();
   /// Ends the process because of a signal: after a step of the loop `nested`, or elsewhere if it is
   /// null.
   [[noreturn]] void preempt(const Frame* nested, const std::string& where);

@@ -3,7 +3,7 @@
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "session/run_choice.h"
-#include "session/written_files.h"
+#include "base/written_files.h"
 #include "sources/analysis.h"
 
 #include <fmt/format.h>

@@ -104,12 +104,12 @@ struct ArgumentEvent {
   Argument argument;  ///< masked, as `Argument::recorded` returns it
 };
 
-/// What the run has read. Its `use` is that of the event.
+/// A file that the run has read. Its `use` is that of the event.
 struct InputEvent {
   static constexpr auto kKind = EventKind::input;
   UsedFile file;
 };
-/// What the run has written; replaces the output of this name.
+/// A file that the run has written; replaces the output of this name.
 struct OutputEvent {
   static constexpr auto kKind = EventKind::output;
   UsedFile file;
@@ -318,7 +318,8 @@ struct MergeEvent {
   std::vector<std::byte> database;  ///< image of the run as it is elsewhere, in the form of
                                     ///< CopyEvent::database
 };
-/// The kinds of labels that a user can attach to a recorded run. The numbers are on disk: append only.
+/// The kinds of labels that a user can attach to a recorded run. The numbers are on disk: append
+/// only.
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text

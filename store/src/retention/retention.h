@@ -14,8 +14,8 @@ namespace flor::store {
 
 class Store;
 
-/// A unit that is kept or deleted as a whole. For an epoch: the boundary after it, the ends of its nested
-/// loops, and the attached locals of the loops that begin at that boundary. Otherwise one
+/// A unit that is kept or deleted as a whole. For an epoch: the boundary after it, the ends of its
+/// nested loops, and the attached locals of the loops that begin at that boundary. Otherwise one
 /// checkpoint that the program saved.
 struct RetainedUnit {
   Candidate candidate;

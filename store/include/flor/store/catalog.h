@@ -370,8 +370,8 @@ struct NewReplay {
                        ///< new is logged there
   std::string program_digest;
   RecordedCommand command;
-  /// The question of the replay. Two replays of a run with equal questions get the same answers. Empty:
-  /// matches no other replay.
+  /// The question of the replay. Two replays of a run with equal questions get the same answers.
+  /// Empty: matches no other replay.
   std::string question;
 };
 

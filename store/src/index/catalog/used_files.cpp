@@ -1,4 +1,4 @@
-// What runs have read and written, and which runs that connects.
+// The files that runs have read and written, and which runs they connect.
 #include "database/database.h"
 #include "database/rows.h"
 #include "database/store_impl.h"

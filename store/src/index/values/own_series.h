@@ -7,7 +7,7 @@ namespace flor::store {
 
 /// `flor::log` refuses names that begin so.
 inline constexpr std::string_view kReservedPrefix = "flor:";
-/// What a program printed, see printed.h.
+/// The text that a program printed, see printed.h.
 inline constexpr std::string_view kPrintedSeries = "flor:output";
 /// The values of iterations: of the iteration at its place, one each.
 inline constexpr std::string_view kIterationSeries = "flor:value";

@@ -3,7 +3,7 @@
 // functions, too. Each notes the file, and calls the next definition, which is the C library's.
 #undef _FORTIFY_SOURCE  // otherwise some would be inline functions
 
-#include "session/written_files.h"
+#include "base/written_files.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
