@@ -86,7 +86,8 @@ class Collector {
   }
 
   void collect_machine() {
-    for (const auto& measure : ask("machine", {{"run", run_}})["measures"]) {
+    const Json machine = ask("machine", {{"run", run_}});
+    for (const auto& measure : machine["measures"]) {
       ask("curve",
           {{"run", run_},
            {"metric", "machine/" + measure["name"].get<std::string>()},
