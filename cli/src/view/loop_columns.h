@@ -72,7 +72,7 @@ class LoopColumns {
   std::string unused_title(const Loop& loop, std::string_view ending,
                            const std::vector<std::string>& taken) const;
   std::int64_t number_at(std::int64_t run, const Level& level, const store::Place& place) const;
-  /// Also for a number that is its own value.
+  /// The cell of the value, also for an iteration whose value is its number.
   std::optional<Cell> value_cell(std::int64_t run, const Level& level, const store::Place& place,
                                  std::int64_t number) const;
   const IterationValue* value_at(std::int64_t run, const Level& level,

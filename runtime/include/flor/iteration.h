@@ -32,7 +32,7 @@ template <typename T>
 concept HasPath = requires(const T& entry) {
   { entry.path() } -> PathLike;
 };
-/// The kind of an element that can be the value of an iteration.
+/// A type whose objects can be the values of iterations.
 template <typename T>
 concept IterationValue =
     WholeNumber<T> || std::floating_point<T> || TextLike<T> || PathLike<T> || HasPath<T>;

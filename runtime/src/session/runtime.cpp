@@ -28,7 +28,7 @@ LoopScope::LoopScope(std::string_view name, LoopSettings settings)
     : frame_(std::make_unique<Frame>(safe_loop_name(name), std::move(settings))) {
   frame_->exceptions = std::uncaught_exceptions();
   if (Iteration::Place* outer = named_iteration()) {
-    frame_->is_named = true;
+    frame_->named.emplace();
     const int execution = ++outer->children[frame_->name];
     frame_->component = execution_name(frame_->name, execution);
   }
@@ -53,7 +53,7 @@ LoopScope::~LoopScope() {
 
 LoopScope::Start LoopScope::begin(bool random_access, const LoopPlace& place) {
   frame_->place = place;
-  if (frame_->is_named) return Start{};
+  if (frame_->named) return Start{};
   return run_inside([&] {
     Runtime* session = runtime();
     return session ? session->begin_loop(*frame_, random_access) : Start{};
@@ -66,9 +66,9 @@ void LoopScope::arrive(bool gone) {
   });
 }
 bool LoopScope::enter() {
-  if (frame_->is_named) [[unlikely]] {
+  if (frame_->named) [[unlikely]] {
     if (Runtime* session = runtime()) {
-      frame_->named.emplace(begin_iteration(*session, frame_->component, frame_->index));
+      frame_->named->current.emplace(begin_iteration(*session, frame_->component, frame_->index));
     }
     return true;
   }
@@ -78,8 +78,8 @@ bool LoopScope::enter() {
   });
 }
 LoopScope::Move LoopScope::leave() {
-  if (frame_->is_named) [[unlikely]] {
-    frame_->named.reset();
+  if (frame_->named) [[unlikely]] {
+    frame_->named->current.reset();
     ++frame_->index;
     return {};
   }

@@ -93,8 +93,11 @@ struct LoopScope::Frame {
   /// How often each nested loop was begun in the current iteration, by name.
   std::map<std::string, int, std::less<>> children;
 
-  bool is_named = false;  ///< inside a flor::iteration: it gives places to what is logged, no more
-  std::optional<Iteration> named;  ///< the current iteration of such a loop
+  /// A loop inside a flor::iteration, which gives places to what is logged, no more.
+  struct Named {
+    std::optional<Iteration> current;
+  };
+  std::optional<Named> named;
 
   // Main loops.
   std::int64_t ordinal = -1;     ///< number among the recorded main loops; -1: none of them

@@ -7,9 +7,9 @@ namespace flor::store {
 
 /// `flor::log` refuses names that begin so.
 inline constexpr std::string_view kReservedPrefix = "flor:";
-/// The text that a program printed, see printed.h.
+/// Holds what a program printed, see printed.h.
 inline constexpr std::string_view kPrintedSeries = "flor:output";
-/// The values of iterations: of the iteration at its place, one each.
+/// Holds the values of iterations, each at the place of its iteration.
 inline constexpr std::string_view kIterationSeries = "flor:value";
 
 }  // namespace flor::store
