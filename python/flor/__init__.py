@@ -21,6 +21,6 @@ from ._session import Session, arg, catching_up, fence, init, input, mode, outpu
 __all__ = [
     "Attached", "Busy", "Cell", "Checkpoint", "Checkpoints", "Damaged", "Error", "Loop", "NotFound", "Session",
     "UsageError", "arg", "attached", "best_checkpoint", "catching_up", "checkpoints", "fence", "init",
-    "input", "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor",
+    "iteration", "latest_checkpoint", "load", "log", "log_histogram", "log_image", "log_table", "log_tensor",
     "loop", "mode", "output", "pinned", "query", "recording", "replaying", "save_checkpoint", "session", "__version__",
 ]

@@ -40,7 +40,7 @@ struct ShownRun {
     bool is_parent_there = true;      ///< false: the run that this run was forked from was removed
   } forks = {};
 
-  /// A file that the run has read or written, and the runs that it connects.
+  /// A file that the run has read or written, and the runs that this connects it with.
   struct File {
     store::UsedFile file;
     std::vector<store::FileKin> kin;  ///< latest first, the first few

@@ -1,4 +1,4 @@
-// The files that a run has read and written, and the runs that they connect it with.
+// Files that a run has read and written, and the runs that it has to do with by that.
 #pragma once
 
 #include "output/json.h"
@@ -10,7 +10,7 @@ namespace flor::cli {
 /// Inputs, then outputs; the first few of each, or `all`. Nothing where there are none.
 void print_files(Context& context, const ShownRun& shown, bool all);
 
-/// Inputs name the other runs in `from`, outputs in `read_by`.
+/// The other runs are in `from` of inputs, in `read_by` of outputs.
 Json files_json(const ShownRun& shown, store::FileUse use);
 Json kin_json(const store::FileKin& kin);
 

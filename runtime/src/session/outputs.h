@@ -40,7 +40,7 @@ class ReplayFiles final : public ProgramFiles {
   /// thread, for an input whose content is not the recorded one.
   ReplayFiles(const std::filesystem::path& home, const store::Run& run, Journal& journal,
               Doubt doubt);
-  /// Tells what the run has read. To be called before anything else.
+  /// Takes what the run has read. Call it first.
   void know(std::vector<store::UsedFile> recorded) { inputs_.know(std::move(recorded)); }
 
   void input(const std::filesystem::path& path) override;

@@ -1,4 +1,4 @@
-// The files that the program names by flor::input and flor::output.
+// Files that the program reads and writes, as it says by flor::input and flor::output.
 #pragma once
 
 #include "file/content.h"
@@ -40,7 +40,7 @@ class UsedFiles {
   /// `home`: of the store, which remembers contents. This process's working directory stands for
   /// that of the run as it was recorded.
   UsedFiles(const std::filesystem::path& home, const store::Run& run);
-  /// The inputs that the record has already.
+  /// Takes what the record has read already.
   void know(std::vector<store::UsedFile> recorded);
 
   struct Read {
@@ -52,7 +52,7 @@ class UsedFiles {
   std::optional<Read> read(const std::filesystem::path& path, std::int64_t epoch);
   /// The program writes this. Only the first few thousand are known, which a line says.
   void write(const std::filesystem::path& path, std::int64_t epoch);
-  /// The content of the file now.
+  /// The outputs as they are now.
   std::vector<store::UsedFile> written();
 
  private:
@@ -82,7 +82,7 @@ class RecordedFiles final : public ProgramFiles {
   /// `run` and `journal` must outlive it. `enter`: is called with each input, by any thread.
   RecordedFiles(const std::filesystem::path& home, const store::Run& run, Journal& journal,
                 Enter enter);
-  /// Tells what the run, or the run that it continues, has read before. To be called first.
+  /// Takes what the run, or the one that it goes on from, has read before. Call it first.
   void know(std::vector<store::UsedFile> recorded) { files_.know(std::move(recorded)); }
 
   void input(const std::filesystem::path& path) override;

@@ -519,7 +519,7 @@ CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iter
      R"sql(
 CREATE INDEX IF NOT EXISTS label_removed ON label (run) WHERE kind = 3;
 )sql"},
-    // The files that runs have read (0) and written (1).
+    // Files that runs have read and written: 0 and 1.
     {"used_file", R"sql(
   run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
   use INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-// The content of a file or directory as one digest; remembered as long as nothing in it is touched.
+// The content of a file or directory as one digest, remembered as long as nothing in it is touched.
 #pragma once
 
 #include <flor/store/digest.h>

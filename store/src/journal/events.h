@@ -104,12 +104,12 @@ struct ArgumentEvent {
   Argument argument;  ///< masked, as `Argument::recorded` returns it
 };
 
-/// A file that the run has read. Its `use` is that of the event.
+/// The run has read this. The event stands for its `use`.
 struct InputEvent {
   static constexpr auto kKind = EventKind::input;
   UsedFile file;
 };
-/// A file that the run has written; replaces the output of this name.
+/// The run has written this. Replaces the output of this name.
 struct OutputEvent {
   static constexpr auto kKind = EventKind::output;
   UsedFile file;

@@ -1,5 +1,5 @@
-// The files that runs have read and written, and which runs they connect: by content, or as a run names
-// another one. The functions are for any thread.
+// Files that runs have read and written, and which runs that connects: by content, or as a run
+// names another one. The functions are for any thread.
 #pragma once
 
 #include <flor/store/digest.h>
@@ -19,7 +19,7 @@ enum class FileUse : std::uint8_t { input = 0, output = 1 };
 enum class UsedKind : std::uint8_t { file = 0, directory = 1, checkpoint = 2 };
 std::string_view to_string(UsedKind kind);
 
-/// A file that a run has read or written, with its content at that time.
+/// A file that a run has read or written, as its content was then.
 struct UsedFile {
   FileUse use = FileUse::input;
   UsedKind kind = UsedKind::file;
@@ -47,8 +47,8 @@ struct FileKin {
 void add_file(Store& store, std::int64_t run, const UsedFile& file);
 
 std::vector<UsedFile> files_of(const Store& store, std::int64_t run);  ///< inputs first, by name
-/// For an input, the runs that it comes from: those that wrote the same content before this run ended, or
-/// which it names. For an output, the runs that read the same content after this run began. Latest
+/// The runs that an input comes from: which wrote the same content before this run ended, or
+/// which it names. Of an output the runs that read the same content after this run began. Latest
 /// first, at most `most`; files without content have none.
 std::vector<FileKin> kin_of(const Store& store, std::int64_t run, const UsedFile& file,
                             std::size_t most);

@@ -1,4 +1,4 @@
-// The files that runs have read and written, and which runs they connect.
+// Files that runs have read and written, and which runs that connects.
 #include "database/database.h"
 #include "database/rows.h"
 #include "database/store_impl.h"
