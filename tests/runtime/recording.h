@@ -60,7 +60,7 @@ class Recording {
     loops.open_main(main);
   }
   void begin_iteration(Frame& main) {
-    main.iteration_began = Clock::now();
+    main.iteration.began = Clock::now();
     loops.begin_iteration(true);
   }
   /// Complete iterations; each adds 1 to the state.

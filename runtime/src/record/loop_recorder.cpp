@@ -55,7 +55,8 @@ LoopRecorder::LoopRecorder(Parts parts)
               .group = parts.group,
               .ledger = schedule_.ledger(),
               .add_flor_time = [this](double seconds) {
-                if (!parts_.frames.empty()) parts_.frames.front()->flor_seconds += seconds;
+                if (parts_.frames.empty()) return;
+                parts_.frames.front()->iteration.flor_seconds += seconds;
               }}) {}
 
 // ---------------------------------------------------------------------------------------------
@@ -109,8 +110,8 @@ void LoopRecorder::complete_iteration(Frame& main) {
   RowWriter& rows = parts_.storage.rows();
   const store::Iteration iteration{.main_loop = main.ordinal,
                                    .iteration = main.index,
-                                   .seconds = seconds_since(main.iteration_began),
-                                   .record_seconds = main.flor_seconds};
+                                   .seconds = seconds_since(main.iteration.began),
+                                   .record_seconds = main.iteration.flor_seconds};
   if (schedule_.decided() == store::StorageReason::degraded) rows.miss(epochs_);
   schedule_.end_iteration(now(main));
   parts_.group.set_spent(schedule_.is_spent());
@@ -191,7 +192,7 @@ void LoopRecorder::take_step(const Frame& nested) {
                .iteration = main.index,
                .loop = store::step_name(nested.component, nested.index)},
               nested.settings.attached,
-              elapsed_item({seconds_since(main.iteration_began), seconds_since(nested.opened_at)}));
+              elapsed_item({seconds_since(main.iteration.began), seconds_since(nested.opened_at)}));
 }
 
 void LoopRecorder::take_last(const Frame* nested) {
@@ -221,8 +222,8 @@ Schedule::Now LoopRecorder::now(const Frame& main) {
   return {.main_loop = main.ordinal,
           .iteration = main.index,
           .count = main.count,
-          .iteration_seconds = seconds_since(main.iteration_began),
-          .flor_seconds = main.flor_seconds,
+          .iteration_seconds = seconds_since(main.iteration.began),
+          .flor_seconds = main.iteration.flor_seconds,
           .writing = taker_.unwritten().all > 0,
           .degraded = !last_chance_ && !health.may_try(RowWriter::Part::content),
           .bytes = [this] { return taker_.state_bytes(); }};

@@ -310,8 +310,8 @@ LoopScope::Start Recorder::begin_main(Frame& frame, bool random_access) {
 }
 
 bool Recorder::enter_main(Frame& frame) {
-  frame.iteration_began = Clock::now();
-  frame.flor_seconds = 0;
+  frame.iteration.began = Clock::now();
+  frame.iteration.flor_seconds = 0;
   resumer_.enter(frame);
   loops_.begin_iteration(!resumer_.rehearses());
   return true;

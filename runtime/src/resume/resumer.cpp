@@ -65,7 +65,7 @@ void Resumer::enter(Frame& main) {
   // The code before the nested loop is executed again, and what it logs is taken again.
   parts_.journal.suppress(false);
   way_.enter();
-  main.iteration_began -= duration_of(resumption_->elapsed().iteration);
+  main.iteration.began -= duration_of(resumption_->elapsed().iteration);
 }
 
 std::optional<LoopScope::Move> Resumer::leave(Frame& main) {
@@ -121,7 +121,7 @@ std::int64_t Resumer::leave_nested(Frame& main, Frame& nested) {
   const std::int64_t step = resumption_->point().step;
   // The time of the check is not part of the recorded time.
   nested.opened_at = Clock::now();
-  main.iteration_began = Clock::now() - duration_of(resumption_->elapsed().iteration);
+  main.iteration.began = Clock::now() - duration_of(resumption_->elapsed().iteration);
   if (nested.index == step) {
     reach(nested);
     return 1;

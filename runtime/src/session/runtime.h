@@ -103,8 +103,11 @@ struct LoopScope::Frame {
   std::int64_t ordinal = -1;     ///< number among the recorded main loops; -1: none of them
   std::int64_t first_epoch = 0;  ///< number of iterations of the main loops before it
   std::optional<std::uint64_t> count;
-  Clock::time_point iteration_began;
-  double flor_seconds = 0;                ///< seconds of Flor's own work in this iteration
+  struct IterationTime {
+    Clock::time_point began;
+    double flor_seconds = 0;  ///< seconds of Flor's own work in this iteration
+  };
+  IterationTime iteration;
   std::vector<std::uint64_t> registered;  ///< tickets of the attached locals
 };
 
