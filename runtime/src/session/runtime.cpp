@@ -68,7 +68,8 @@ void LoopScope::arrive(bool gone) {
 bool LoopScope::enter() {
   if (frame_->named) [[unlikely]] {
     if (Runtime* session = runtime()) {
-      frame_->named->current.emplace(begin_iteration(*session, frame_->component, frame_->index));
+      frame_->named->current = std::make_unique<Iteration>(
+          begin_iteration(*session, frame_->component, frame_->index));
     }
     return true;
   }

@@ -95,7 +95,7 @@ struct LoopScope::Frame {
 
   /// A loop inside a flor::iteration, which gives places to what is logged, no more.
   struct Named {
-    std::optional<Iteration> current;
+    std::unique_ptr<Iteration> current;  ///< null between iterations
   };
   std::optional<Named> named;
 
