@@ -159,7 +159,7 @@ TEST_F(ExportValuesTest, IncludesHindsightAndChoosesEpochsAndRuns) {
   replay(record({}), 3, 4);
   record({});
   EXPECT_THAT(exported({"linear~1", "--format", "csv", "-m", "gradient"}).out,
-              HasSubstr(",linear,gradient,epoch/train,1,2,,0,real,2.5,hindsight,unverified\n"));
+              HasSubstr(",linear,gradient,epoch/train,1,2,2,0,real,2.5,hindsight,unverified\n"));
   EXPECT_THAT(exported({"linear", "linear~1", "--format", "jsonl", "--epochs", "1"}).lines(),
               SizeIs(5 + 5 + 5));
 }

@@ -314,7 +314,7 @@ TEST_F(BesideTest, WithEveryDigitInCsvAndTypesInJson) {
       lines({"accuracy", "--run", third_.key, "-c", "lr,width,accuracy,tag", "--csv"});
   ASSERT_THAT(rows, SizeIs(3));
   EXPECT_THAT(rows[0], StartsWith("run,experiment,lr,width,accuracy,tag,loop,epoch,"));
-  EXPECT_EQ(rows[1], third_.key + ",linear,0.025,8,0.9375,,epoch,0,,,0,0.875,recorded,recorded");
+  EXPECT_EQ(rows[1], third_.key + ",linear,0.025,8,0.9375,,epoch,0,,0,0.875,recorded,recorded");
   const Json row = this->rows({"accuracy", "--run", third_.key, "-c", "lr,width,tag,when"})[0];
   EXPECT_EQ(row["columns"].dump(),
             R"({"lr":0.025,"width":8,"tag":null,"when":"2023-11-14T22:13:22.000000Z"})");

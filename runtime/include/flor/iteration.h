@@ -67,11 +67,11 @@ void as_iteration_value(const T& value, Note&& note) {
 /// An iteration that the program names itself, made by flor::iteration. It ends with the object.
 class [[nodiscard("name it: const auto page = flor::iteration(...)")]] Iteration {
  public:
-  Iteration(std::string_view name, std::int64_t index);
+  Iteration(std::string_view name, std::int64_t index);  ///< without a value
   template <detail::IterationValue T>
   Iteration(std::string_view name, std::int64_t index, const T& value) : Iteration(name, index) {
     if (place_) detail::as_iteration_value(value, [this](auto plain) { note(plain); });
-  }
+  }  ///< with a value
   ~Iteration();
   Iteration(const Iteration&) = delete;
   Iteration& operator=(const Iteration&) = delete;
