@@ -24,7 +24,7 @@ struct UsedFile {
   FileUse use = FileUse::input;
   UsedKind kind = UsedKind::file;
   /// Relative to the root of the repository where it lies in there, else absolute; of a checkpoint
-  /// KEY@EPOCH or KEY@NAME.
+  /// the key of its run, an at sign, and its epoch or name.
   std::string name;
   std::string place;        ///< absolute; empty for what is no file
   std::uint64_t bytes = 0;  ///< of a directory those of its files together
