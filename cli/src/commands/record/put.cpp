@@ -100,11 +100,10 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("NAME", name_, "the name of the value", true);
     syntax.operand("VALUE", value_, "the value; after -- where it begins with a dash", true);
-    syntax.option("--experiment", "NAME", experiment_, "the experiment (default 'put')");
+    syntax.option("--experiment", "NAME", experiment_, "add it to this experiment (default 'put')");
     syntax.option("--session", "WORD", session_,
-                  "put it into the run of this session, made by the first call (default "
-                  "$FLOR_SESSION; without either each call makes a run)");
-    syntax.option("--run", "RUN", run_, "put it into this run, which flor put made");
+                  "add it to the run of this session (default $FLOR_SESSION; else to a new run)");
+    syntax.option("--run", "RUN", run_, "add it to this run, which flor put made");
     syntax.flag("--text", text_, "keep VALUE as a text, whatever it looks like");
     syntax.flag("-q,--quiet", quiet_, "print only the run's id, for scripts");
   }
