@@ -41,7 +41,7 @@ struct RunAnswer {
   store::Run run;
   std::vector<Value> values;
   bool some_epochs = false;
-  std::vector<Join> join = {};  // exactly one; made when `values` no longer moves in memory
+  std::vector<Join> join = {};          // exactly one; made when `values` no longer moves in memory
   std::vector<std::size_t> shown = {};  // indices of the rows to show
   const Join& rows() const { return join.front(); }
 };
@@ -311,8 +311,10 @@ Shape Query::shape_of(const std::vector<RunAnswer>& answers) const {
       const auto& row = answer.rows().row(i);
       shape.loop = shape.loop || (path && *path != row.place->path);
       path = &row.place->path;
-      shape.epoch = shape.epoch || (loops_.needs_epoch() && row.place->epoch >= 0);
-      shape.step = shape.step || (loops_.needs_step() && row.place->step >= 0);
+      // A sample of the machine has a time, and no loop that could be a column.
+      const bool has_no_loop = row.place->path.empty();
+      shape.epoch = shape.epoch || ((loops_.needs_epoch() || has_no_loop) && row.place->epoch >= 0);
+      shape.step = shape.step || ((loops_.needs_step() || has_no_loop) && row.place->step >= 0);
       shape.ordinal = shape.ordinal || row.ordinal > 0;
     }
   }
