@@ -5,15 +5,11 @@ import unittest
 
 from flor._sources import analyze
 
-import edits_aliases
-import edits_calls
-import edits_inside
-import edits_names
-import edits_objects
+from edits import aliases, calls, inside, names, objects
 from workbench import Workbench
 
 HEAD = "import flor\nimport sys\nflor.init()\n"
-EDITS = [edit for module in (edits_names, edits_calls, edits_inside, edits_objects, edits_aliases) for edit in module.EDITS]
+EDITS = [edit for module in (names, calls, inside, objects, aliases) for edit in module.EDITS]
 
 
 def versions(files, edits):

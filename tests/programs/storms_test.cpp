@@ -1,5 +1,5 @@
-// What a machine does to a store besides failing: its clock jumps, its home has a name that nobody
-// thought of, and maintenance runs beside recordings, or a reader for longer than any recording.
+// Accidents of a store in which no disk fails: the clock jumps, the home has a strange name,
+// maintenance runs beside recordings, or a reader runs for longer than any recording.
 #include "database/sqlite.h"
 #include "support/content.h"
 #include "support/soon.h"

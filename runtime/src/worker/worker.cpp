@@ -136,7 +136,7 @@ void HandedOut::send(const std::string& line) {
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
-      return;  // nobody listens any more, which `called_off` notices
+      return;  // `flor replay` has closed the socket, which `called_off` notices
     }
   }
 }

@@ -1,4 +1,4 @@
-"""More of edits_names.py: questions in code that the loop executes without naming it."""
+"""More of names.py: questions in code that the loop executes without naming it."""
 
 EDITS = [
     ('wrapper loop', {

@@ -1,4 +1,4 @@
-"""More of edits_names.py: objects and the ways to them."""
+"""More of names.py: objects and the ways to them."""
 
 EDITS = [
     ('sys modules', {

@@ -1,4 +1,4 @@
-"""More of edits_names.py: what calls leave behind."""
+"""More of names.py: what calls leave behind."""
 
 EDITS = [
     ('setattr', {

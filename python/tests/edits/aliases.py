@@ -1,4 +1,4 @@
-"""More of edits_names.py: what Python calls by itself, and objects that have several names."""
+"""More of names.py: what Python calls by itself, and objects that have several names."""
 
 EDITS = [
     ('ctor store', {
