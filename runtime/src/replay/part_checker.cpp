@@ -44,11 +44,6 @@ void PartChecker::end_outside(std::int64_t part) {
   guard([&] { values_->end_outside(part); });
 }
 
-void PartChecker::doubt() {
-  facts_.otherwise = true;
-  comparison_.computation_changed();
-}
-
 void PartChecker::forget(std::int64_t epoch) {
   guard([&] { values_->forget(epoch); });
 }

@@ -55,8 +55,6 @@ class PartChecker {
                  const std::set<std::string>& executed);
   /// Called when all values outside the loops were given, up to the end of the record.
   void end_outside(std::int64_t part);
-  /// Makes what is logged from now on doubtful: it does not follow from the record.
-  void doubt();
   /// Called when the epoch was answered from the store.
   void forget(std::int64_t epoch);
 

@@ -116,9 +116,8 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
 }
 
 void Replayer::open(bool strong) {
-  files_.emplace(store::home_directory(flags_.home), run_, journal_, [this](std::string why) {
-    comparison_.doubt(std::move(why));
-  });
+  files_.emplace(store::home_directory(flags_.home), run_, journal_,
+                 [this](std::string why) { comparison_.doubt(std::move(why)); });
   files_->know(store::files_of(*store_, run_.id));
   if (!flags_.shows_what_is_stored()) probes_->announce();
   set_threads(flags_, run_);
@@ -341,12 +340,14 @@ void Replayer::post(std::function<void(PartChecker&)> what) {
 std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
   if (found.value || !in_record_) return std::move(found.value);
-  post([](PartChecker& parts) { parts.doubt(); });
+  const std::string where =
+      fmt::format("flor::pinned(\"{}\") at {}", name, print_place(found.here.place));
+  // Behind the parts that are complete: what came before is not doubtful.
+  post([this, why = where + " is not in the record"](PartChecker&) { comparison_.doubt(why); });
   if (found.tells) {
-    say(Level::warn,
-        fmt::format("flor::pinned(\"{}\") at {} is not in the record of run {}: its function is "
-                    "called, and everything from here on is doubtful",
-                    name, print_place(found.here.place), run_.key.substr(0, 8)));
+    say(Level::warn, fmt::format("{} is not in the record of run {}: its function is called, and "
+                                 "everything from here on is doubtful",
+                                 where, run_.key.substr(0, 8)));
   }
   return std::nullopt;
 }

@@ -41,14 +41,13 @@ void conclude_work(const std::vector<Epochs>& epochs, double seconds, const Work
     nested += fmt::format("; {} {} executed on the way", work.caught_up,
                           work.caught_up == 1 ? "epoch" : "epochs");
   }
-  say(Level::result,
-      fmt::format("{} replayed in {}{}; {} {} loaded ({})", print_epochs(epochs),
-                  print_seconds(seconds), nested, work.restored,
-                  work.restored == 1 ? "checkpoint" : "checkpoints",
-                  store::print_bytes(work.restored_bytes)));
+  say(Level::result, fmt::format("{} replayed in {}{}; {} {} loaded ({})", print_epochs(epochs),
+                                 print_seconds(seconds), nested, work.restored,
+                                 work.restored == 1 ? "checkpoint" : "checkpoints",
+                                 store::print_bytes(work.restored_bytes)));
   if (found.count() > 0 || !flags.probes.empty() || !flags.plugin.empty()) return;
-  const auto skipped = std::ranges::find_if(
-      work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
+  const auto skipped =
+      std::ranges::find_if(work.nested, [](const auto& entry) { return entry.second.skipped > 0; });
   if (skipped == work.nested.end()) return;
   say(Level::result, fmt::format("nothing new was logged; to see what is logged inside {}, add "
                                  "--flor_probe {}",
@@ -65,8 +64,8 @@ void conclude(const store::ReplayResult& result, const FoundValues& found,
   for (const std::string& line : comparison.lines()) {
     say(Level::error, fmt::format("differs: {}", line));
   }
-  const std::string cause = comparison.is_doubted() ? "likely cause: the input that was named above"
-                                                    : likely_cause(run, flags);
+  const std::string cause =
+      comparison.is_doubted() ? "likely cause: what was named above" : likely_cause(run, flags);
   say(Level::error, fmt::format("{}; {}", text, cause));
 }
 
