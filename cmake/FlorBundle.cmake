@@ -26,7 +26,7 @@ list(JOIN linked " " linked)
 flor_pc_write_core(${PROJECT_BINARY_DIR}/bundle/flor-core.pc "" " -L\${libdir}/flor -lfmt -lno_kerberos ${linked}")
 install(FILES ${PROJECT_BINARY_DIR}/bundle/flor-core.pc DESTINATION lib/pkgconfig COMPONENT bundle EXCLUDE_FROM_ALL)
 
-set(own flor_cli_core flor_http flor_queue flor_remote flor_protocol flor_git flor_sources flor_data
+set(own flor_cli_core flor_cli_look flor_http flor_queue flor_remote flor_protocol flor_git flor_sources flor_data
         flor_store)
 add_executable(flor_bundle EXCLUDE_FROM_ALL cli/main.cpp)
 set_target_properties(flor_bundle PROPERTIES OUTPUT_NAME flor RUNTIME_OUTPUT_DIRECTORY bundle)

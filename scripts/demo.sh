@@ -1,8 +1,8 @@
 #!/bin/bash
 # The main job from end to end: installs what is needed, builds Flor, records a training, asks it a
 # question that was forgotten, and gets the answer without training again. Installs and builds only what it
-# runs: no tests, no examples but its own, no part of the command that needs a library of its own (`flor serve`
-# is one, FLOR_TOOL_PARTS has them all). Everything the demo writes, beside
+# runs: no tests, no examples but its own, of the command only what looks at runs (FLOR_TOOL_COMMANDS), no
+# part of it that needs a library of its own (FLOR_TOOL_PARTS). Everything the demo writes, beside
 # build/demo, is in a directory of its own that is left for you to look at.
 set -euo pipefail
 cd "$(dirname "$0")/.."

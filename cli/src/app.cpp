@@ -1,19 +1,13 @@
 // Parses the command line, runs the subcommand, and reports errors.
 #include "app.h"
 
-#include "commands/commands.h"
 #include "completion.h"
 #include "output/terminal_text.h"
-#include "seats/seat.h"
-#include "shell/command.h"
 #include "shell/context.h"
 #include "shell/current_settings.h"
 #include "shell/manual.h"
 #include "shell/pages.h"
 #include "shell/word_check.h"
-#include "sweep/point_process.h"
-#include "watch/evaluators/evaluator_process.h"
-#include "watch/evaluators/judge_seat.h"
 
 #include <flor/store/error.h>
 
@@ -44,27 +38,6 @@ struct Entry {
     return command->name() == word || std::ranges::find(aliases, word) != aliases.end();
   }
 };
-
-/// Commands grouped by purpose, as the help shows them. Each group is a folder of cli/src/commands.
-struct Group {
-  std::string_view title;
-  std::vector<std::unique_ptr<Command> (*)()> makers;
-};
-std::vector<Group> groups() {
-  return {{"Look at runs and their values",
-           {make_list, make_top, make_show, make_query, make_best, make_plot, make_diff, make_serve,
-            make_report, make_sql}},
-          {"Record many runs, and values of scripts", {make_sweep, make_put}},
-          {"Keep order among runs", {make_tag, make_note, make_rename, make_rm}},
-          {"Ask runs for values they did not log", {make_replay, make_extract, make_audit}},
-          {"Find and rebuild versions of the sources",
-           {make_log, make_blame, make_checkout, make_build}},
-          {"Save space", {make_du, make_keep, make_gc, make_archive}},
-          {"Evaluate checkpoints", {make_watch, make_jobs}},
-          {"Move runs elsewhere and back",
-           {make_spool, make_fetch, make_remote, make_export, make_import}},
-          {"Check the installation and the store", {make_doctor, make_fsck, make_config}}};
-}
 
 /// Commands that earlier versions had, each with a sentence on what replaces it.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kFormerCommands{
@@ -118,7 +91,7 @@ std::vector<Syntax::Entry> global_entries() {
 
 class Application {
  public:
-  Application();
+  explicit Application(const CommandSet& commands);
   int run(int argc, char** argv, Output& out);
   /// Describes all commands as texts.
   Pages pages() const;
@@ -134,6 +107,7 @@ class Application {
   std::string help(std::string_view command) const;
   std::vector<std::string> names() const;
 
+  const CommandSet& commands_;
   CLI::App app_;
   GlobalOptions options_;
   std::string help_topic_;
@@ -142,7 +116,7 @@ class Application {
   std::vector<Entry> entries_;
 };
 
-Application::Application() {
+Application::Application(const CommandSet& commands) : commands_(commands) {
   app_.name("flor");
   // Global options may follow the command. A word that follows the command is never a second
   // command, so that an experiment may be called "show".
@@ -151,7 +125,7 @@ Application::Application() {
   app_.add_option("--home", options_.home);
   app_.add_option("--color", options_.color);
   app_.add_flag("--json", options_.json);
-  for (const Group& group : groups()) {
+  for (const CommandGroup& group : commands.groups) {
     for (const auto make : group.makers) {
       Entry& entry = entries_.emplace_back();
       entry.group = group.title;
@@ -185,6 +159,7 @@ void Application::unknown_command(std::string_view word) const {
       std::ranges::find(kFormerCommands, word, &decltype(kFormerCommands)::value_type::first);
   std::string hint = former == kFormerCommands.end() ? did_you_mean(word, names())
                                                      : fmt::format(": {}", former->second);
+  if (hint.empty() && !commands_.missing.empty()) hint = fmt::format(": {}", commands_.missing);
   if (hint.empty()) hint = ": 'flor help' lists the commands";
   throw UsageError(fmt::format("no command '{}'{}", printable(word), hint));
 }
@@ -249,6 +224,7 @@ std::string Application::general_help() const {
   }
   text += kGlobalHelp;
   text += kFirstSteps;
+  if (!commands_.missing.empty()) text += fmt::format("\nSome commands are missing: {}.\n", commands_.missing);
   return text;
 }
 
@@ -346,15 +322,15 @@ int Application::run(int argc, char** argv, Output& out) {
 
 /// Runs a command that the help does not list: `flor complete WORDS...`, called by shells, or `flor
 /// __manual DIR`, called by the build. Returns nullopt for other words.
-std::optional<int> run_hidden(std::span<char*> words, Output& out) {
+std::optional<int> run_hidden(std::span<char*> words, const CommandSet& commands, Output& out) {
   if (words.empty()) return std::nullopt;
   const std::string_view name = words[0];
   if (name == "complete") {
-    out.write(print(complete(command_pages(), {words.begin() + 1, words.end()})));
+    out.write(print(complete(command_pages(commands), {words.begin() + 1, words.end()})));
     return 0;
   }
   if (name == "__manual" && words.size() == 2) {
-    for (const auto& [file, text] : manual(command_pages(), FLOR_VERSION)) {
+    for (const auto& [file, text] : manual(command_pages(commands), FLOR_VERSION)) {
       std::ofstream(std::filesystem::path(words[1]) / file) << text;
     }
     return 0;
@@ -378,22 +354,20 @@ int report(std::string_view what, ExitStatus status) {
 
 }  // namespace
 
-Pages command_pages() { return Application().pages(); }
+Pages command_pages(const CommandSet& commands) { return Application(commands).pages(); }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const CommandSet& commands) {
   // A closed pipe (`flor list | head -1`) must cause EPIPE, not kill the process.
   std::signal(SIGPIPE, SIG_IGN);
   allow_many_files();
-  if (argc > 2 && argv[1] == std::string_view("__seat")) return run_seat(argv[2]);
-  if (argc > 2 && argv[1] == std::string_view("__judge")) return run_judge_seat(argv[2]);
-  if (argc > 2 && argv[1] == std::string_view("__point")) return run_point({argv + 2, argv + argc});
-  if (argc > 2 && argv[1] == std::string_view("__evaluator")) {
-    return run_evaluator_process({argv + 2, argv + argc});
+  const std::span words(argv + std::min(argc, 1), argv + argc);
+  if (commands.own_process) {
+    if (const auto status = commands.own_process(words)) return *status;
   }
   Output out(1);
   try {
-    const auto hidden = run_hidden({argv + std::min(argc, 1), argv + argc}, out);
-    const int status = hidden ? *hidden : Application().run(argc, argv, out);
+    const auto hidden = run_hidden(words, commands, out);
+    const int status = hidden ? *hidden : Application(commands).run(argc, argv, out);
     out.flush();
     return status;
   } catch (const PipeClosed&) {

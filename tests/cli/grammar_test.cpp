@@ -1,5 +1,6 @@
 // One grammar: the declarations of all commands, compared with each other (docs/cli.md).
 #include "app.h"
+#include "commands/commands.h"
 #include "cli/fixture.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +42,7 @@ std::vector<Declared> declared_in(const std::string& command,
 }
 
 std::vector<Declared> all_declared() {
-  const cli::Pages pages = cli::command_pages();
+  const cli::Pages pages = cli::command_pages(cli::all_commands());
   std::vector<Declared> result = declared_in("", pages.global);
   for (const cli::CommandPage& page : pages.commands) {
     for (Declared& option : declared_in(page.name, page.entries)) {
@@ -122,7 +123,7 @@ TEST(Grammar, HelpLinesAreImperatives) {
     EXPECT_TRUE(kVerbs.contains(first_word(option.help)))
         << "flor " << option.command << " " << option.name << ": " << option.help;
   }
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     EXPECT_TRUE(kVerbs.contains(first_word(page.summary))) << page.name << ": " << page.summary;
     for (const cli::Syntax::Entry& entry : page.entries) {
       for (const std::string wrong : {"What", "Of", "Who", "That", "what", "who"}) {
@@ -134,7 +135,7 @@ TEST(Grammar, HelpLinesAreImperatives) {
 
 TEST(Grammar, GeneralHelpShowsTheCommandsInGroups) {
   std::vector<std::string> groups;
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     if (groups.empty() || groups.back() != page.group) groups.push_back(page.group);
   }
   EXPECT_THAT(groups, SizeIs(9)) << "look, record, order, ask, versions, space, evaluate, elsewhere, check";
@@ -143,7 +144,7 @@ TEST(Grammar, GeneralHelpShowsTheCommandsInGroups) {
 
 TEST(Grammar, NoNameIsTwoCommands) {
   std::set<std::string> names{"help"};
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     EXPECT_TRUE(names.insert(page.name).second) << page.name;
     for (const std::string& alias : page.aliases) EXPECT_TRUE(names.insert(alias).second) << alias;
   }
@@ -155,7 +156,7 @@ TEST(Grammar, ThePageNamesEachLetterGroupAndAlias) {
     if (option.letter.empty()) continue;
     EXPECT_THAT(page, HasSubstr("| `" + option.letter + "` | `" + option.name + "` |"));
   }
-  for (const cli::CommandPage& command : cli::command_pages().commands) {
+  for (const cli::CommandPage& command : cli::command_pages(cli::all_commands()).commands) {
     EXPECT_THAT(page, HasSubstr("| " + command.group + " |"));
     EXPECT_THAT(page, HasSubstr("`" + command.name + "`"));
     for (const std::string& alias : command.aliases) {
@@ -237,6 +238,9 @@ TEST_F(Words, AValueThatIsMissingWrongOrTooManyIsSaid) {
             "flor: flor list: --home is given twice: give it once\n");
   EXPECT_THAT(refused({"list", "--home"}), HasSubstr("--home needs a value: --home DIR"));
   EXPECT_THAT(refused({"list", "--sort=", "lr"}), HasSubstr("--sort needs a value"));
+  // A variable of the shell that was never set chooses nothing; it does not choose all.
+  EXPECT_EQ(refused({"rm", "--where", ""}),
+            "flor: flor rm: the value of --where is empty: --where CONDITION\n");
 }
 
 TEST_F(Words, OperandsThatAreMissingOrTooManyAreSaidWithTheUsage) {
@@ -246,11 +250,13 @@ TEST_F(Words, OperandsThatAreMissingOrTooManyAreSaidWithTheUsage) {
             "flor: flor list: 'other' is one operand too many: flor list [OPTIONS] [NAME]\n");
   EXPECT_EQ(refused({"config", "--", "--all"}),
             "flor: flor config: '--all' is one operand too many: flor config [OPTIONS]\n");
+  EXPECT_EQ(refused({"show", ""}), "flor: flor show: RUN is empty: flor show [OPTIONS] [RUN]\n");
+  EXPECT_THAT(refused({"rm", "linear", ""}), HasSubstr("RUN is empty"));
   EXPECT_THAT(refused({"help", "list", "show"}), HasSubstr("'show' is one operand too many"));
 }
 
 TEST_F(Words, EveryCommandAnswersEveryWrongWordItself) {
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     refused({page.name, "--no-such-option"});
     refused({page.name, "--no-such-option=1", "a", "b", "c"});
     refused({page.name, "-%"});
@@ -265,6 +271,7 @@ TEST_F(Words, EveryCommandAnswersEveryWrongWordItself) {
         } else {
           refused({page.name, name});
           refused({page.name, name, "--json"});
+          refused({page.name, name, ""});
         }
       }
     }
@@ -290,7 +297,7 @@ TEST_F(Words, NoOrderOfWordsReachesTheParsersOwnMessages) {
   std::mt19937 random(7);
   const auto below = [&](std::size_t end) { return random() % end; };
   int refusals = 0;
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     // These neither change anything nor stay.
     const std::set<std::string> harmless{"list", "show", "query", "diff", "config", "sql", "log"};
     if (!harmless.contains(page.name)) continue;

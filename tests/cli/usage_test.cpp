@@ -1,5 +1,6 @@
 // What holds for every command: help, wrong usage, no store, streams and exit statuses.
 #include "cli/fixture.h"
+#include "support/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -83,6 +84,29 @@ TEST_F(UsageTest, SuggestsTheCommandThatWasMeant) {
   expect_error(bare({"--json", "--home", "x", "qeury", "loss"}), 2, "did you mean 'query'?");
   expect_error(bare({"help", "shwo"}), 2, "did you mean 'show'?");
   expect_error(bare({"frobnicate"}), 2, "'flor help' lists the commands");
+}
+
+TEST_F(UsageTest, OfTheCommandsThatLookAtRunsAloneSaysWhereTheOthersAre) {
+  record({});
+  const std::string home = (directory_ / "home").string();
+  for (const char* shown : {"list", "show", "query loss"}) {
+    const auto run = [&](const char* flor) {
+      return run_process({"/bin/sh", "-c",
+                          std::string(flor) + " --home '" + home + "' " + shown});
+    };
+    const ProcessResult looked = run(FLOR_LOOK);
+    EXPECT_EQ(looked.status, 0) << looked.err;
+    EXPECT_EQ(looked.out, run(FLOR_CLI).out);
+  }
+  const ProcessResult help = run_process({FLOR_LOOK, "help"});
+  EXPECT_THAT(help.out, HasSubstr("\n  list "));
+  EXPECT_THAT(help.out, Not(HasSubstr("\n  replay ")));
+  EXPECT_THAT(help.out, HasSubstr("Some commands are missing: "));
+  const ProcessResult missing = run_process({FLOR_LOOK, "replay"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_EQ(missing.err,
+            "flor: no command 'replay': this build has the commands that look at runs; `cmake "
+            "--preset release` configures one that has all\n");
 }
 
 TEST_F(UsageTest, RefusesWrongOptionsWithStatusTwo) {

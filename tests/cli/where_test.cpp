@@ -1,5 +1,6 @@
 // --where in every command that chooses among runs: one language, one choice.
 #include "app.h"
+#include "commands/commands.h"
 #include "cli/repository.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +117,7 @@ std::vector<std::vector<std::string>> calls(const std::string& url) {
 
 TEST_F(Where, IsTheSameLanguageInEachCommandThatHasIt) {
   std::set<std::string> asked, known;
-  for (const cli::CommandPage& page : cli::command_pages().commands) {
+  for (const cli::CommandPage& page : cli::command_pages(cli::all_commands()).commands) {
     for (const cli::Syntax::Entry& entry : page.entries) {
       if (entry.left.ends_with("--where CONDITION")) known.insert(page.name);
     }

@@ -1,11 +1,15 @@
-// Makers of the subcommands, each in a file of its own; app.cpp registers them in `groups()`.
+// Makers of the subcommands, each in a file of its own, and the two sets that executables have.
 #pragma once
 
-#include "shell/command.h"
+#include "shell/command_set.h"
 
 #include <memory>
 
 namespace flor::cli {
+
+CommandSet all_commands();
+/// Those that look at runs and need no other part: for a first look, FLOR_TOOL_COMMANDS=look.
+CommandSet looking_commands();
 
 std::unique_ptr<Command> make_list();
 std::unique_ptr<Command> make_top();

@@ -21,7 +21,7 @@ namespace flor::cli {
 namespace {
 
 /// A value whose position on the axis is not computed yet.
-struct Spot {
+struct CurvePoint {
   std::int64_t epoch = 0, step = 0;
   double y = 0;
   Origin origin = Origin::recorded;
@@ -41,7 +41,7 @@ bool is_sample(const store::Value& value) {
 /// The values of one series, in the order in which they were read.
 struct Gathered {
   std::string metric, path;
-  std::vector<Spot> spots;
+  std::vector<CurvePoint> spots;
   bool doubtful = false;  ///< doubtful values are a series of their own
   bool sampled = false;   ///< samples of the machine
 };
@@ -107,7 +107,7 @@ Series placed_samples(const Gathered& gathered, Axis axis) {
                     printable(gathered.metric)));
   }
   std::map<std::int64_t, Spread> epochs;
-  for (const Spot& spot : gathered.spots) {
+  for (const CurvePoint& spot : gathered.spots) {
     if (axis == Axis::time) {
       series.points.push_back({static_cast<double>(spot.step), spot.y});
     } else if (spot.epoch >= 0) {
@@ -155,7 +155,7 @@ SeriesAnswer series_of(const store::Store& store, const store::Run& run,
   Course course(store.catalog(), run, now_us);
   for (const Gathered& gathered : gatherer.all()) {
     const std::string_view loop = nested_loop(gathered.path);
-    for (const Spot& spot : gathered.spots) course.notice(loop, spot.epoch, spot.step);
+    for (const CurvePoint& spot : gathered.spots) course.notice(loop, spot.epoch, spot.step);
   }
   for (const std::string& metric : question.metrics) {
     for (const Gathered& gathered : gatherer.all()) {

@@ -199,6 +199,16 @@ RankFacts facts_in(const Json& answer) {
   }
 }
 
+/// Tells the others that there is no result, as far as the home takes that, and leaves nothing.
+void give_up(const MeetingPlace& place, const std::string& call) {
+  try {
+    place.write("result", {{"call", call}, {"status", "fails"}});
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // they look twenty times a second
+  } catch (const Error&) {
+  }
+  place.remove_all();
+}
+
 /// Rank 0: calls the others, and tells them the result.
 RankReport call_others(const MeetingPlace& place, const LaunchedRank& self,
                        std::chrono::duration<double> patience) {
@@ -208,8 +218,13 @@ RankReport call_others(const MeetingPlace& place, const LaunchedRank& self,
   const SharedLock lock(place, kTries);
   const std::string call = fmt::format("{:016x}", store::random_bits());
   const std::int64_t called_us = now_us();
-  place.write(MeetingPlace::of_rank(0), {{"call", call}});
-  own.written_bytes = measured_writing(place, 0);
+  try {
+    place.write(MeetingPlace::of_rank(0), {{"call", call}});
+    own.written_bytes = measured_writing(place, 0);
+  } catch (const Error&) {
+    give_up(place, call);
+    throw;
+  }
   std::map<std::int64_t, RankFacts> came{{0, std::move(own)}};
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(patience);
   while (std::ssize(came) < self.world && Clock::now() < until) {

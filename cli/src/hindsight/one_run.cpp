@@ -417,6 +417,7 @@ ReplayRequest replay_request(
   request.gpus = split_list(wish.gpus);
   fill_order(context.store(), wish, request);
   request.again = wish.again;
+  request.check = wish.check;
   request.epoch_order = wish.coarse ? EpochOrder::coarse : EpochOrder::fastest;
   request.verify = wish.verification();
   request.verbose = wish.verbose;
@@ -450,7 +451,12 @@ ExitStatus RunReplay::status() const {
     const bool some = !outcome.done.empty() || !outcome.earlier.empty();
     return some ? ExitStatus::partly_done : ExitStatus::failed;
   }
-  return summary.total.verdict == store::Verdict::differs ? ExitStatus::differs : ExitStatus::done;
+  if (summary.total.verdict == store::Verdict::differs) return ExitStatus::differs;
+  return request.check && compared_nothing() ? ExitStatus::failed : ExitStatus::done;
+}
+
+bool RunReplay::compared_nothing() const {
+  return summary.total.values_compared + summary.total.states_compared == 0;
 }
 
 namespace {

@@ -73,6 +73,7 @@ struct RunReplay {
 
   /// The exit status that docs/cli.md specifies for `flor replay`.
   ExitStatus status() const;
+  bool compared_nothing() const;
 };
 /// Executes the replay and stores its findings.
 RunReplay replay_run(Context& context, ReplayRequest request);

@@ -14,23 +14,27 @@ using store::part_outside;
 
 constexpr double kSmall = 1e-9;  // seconds; no epoch counts as free
 
-bool begins_stored(const RunFacts& facts, std::int64_t epoch) {
-  return std::ranges::any_of(facts.loops, [epoch](const LoopFacts& loop) {
-    return loop.boundaries.contains(epoch - loop.first_epoch) && epoch >= loop.first_epoch &&
+enum class Edge { begin, end };
+
+/// Whether the state at this edge of the epoch is stored.
+bool is_stored(const RunFacts& facts, std::int64_t epoch, Edge edge) {
+  return std::ranges::any_of(facts.loops, [&](const LoopFacts& loop) {
+    const std::int64_t boundary = epoch - loop.first_epoch + (edge == Edge::end ? 1 : 0);
+    return loop.boundaries.contains(boundary) && epoch >= loop.first_epoch &&
            epoch < loop.first_epoch + loop.iterations;
   });
 }
 
-/// Takes one of every `stride` epochs out of `epochs`.
+/// Takes one of every `stride` epochs out of `epochs`, of these the first whose `edge` is stored.
 std::set<std::int64_t> take_spread(const RunFacts& facts, std::set<std::int64_t>& epochs,
-                                   std::size_t stride) {
+                                   std::size_t stride, Edge edge = Edge::begin) {
   const std::vector<std::int64_t> all(epochs.begin(), epochs.end());
   std::set<std::int64_t> taken;
   for (std::size_t i = 0; i < all.size(); i += stride) {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i);
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(stride, all.size() - i));
     const auto stored =
-        std::find_if(begin, end, [&](std::int64_t epoch) { return begins_stored(facts, epoch); });
+        std::find_if(begin, end, [&](std::int64_t epoch) { return is_stored(facts, epoch, edge); });
     taken.insert(stored == end ? *begin : *stored);
   }
   for (const std::int64_t epoch : taken) epochs.erase(epoch);
@@ -55,8 +59,18 @@ std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
 
 std::set<std::int64_t> sample_of(const RunFacts& facts, std::set<std::int64_t> epochs,
                                  std::int64_t count) {
-  const auto parts = static_cast<std::size_t>(std::max<std::int64_t>(count, 1));
-  return take_spread(facts, epochs, std::max<std::size_t>((epochs.size() + parts - 1) / parts, 1));
+  if (epochs.empty()) return {};
+  std::size_t parts = static_cast<std::size_t>(std::max<std::int64_t>(count, 1));
+  std::set<std::int64_t> last;
+  if (parts > 1) {
+    last = {*epochs.rbegin()};
+    epochs.erase(*epochs.rbegin());
+    --parts;
+  }
+  const std::size_t stride = std::max<std::size_t>((epochs.size() + parts - 1) / parts, 1);
+  std::set<std::int64_t> sample = take_spread(facts, epochs, stride, Edge::end);
+  sample.merge(last);
+  return sample;
 }
 
 ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,

@@ -52,7 +52,9 @@ std::vector<std::set<std::int64_t>> waves_of(const RunFacts& facts,
                                              const std::set<std::int64_t>& epochs,
                                              EpochOrder order);
 
-/// Chooses `count` of the epochs, spread over all, of neighbours those whose beginning is stored.
+/// Chooses `count` of the epochs, spread over all. The last of them is in every sample of two or
+/// more, because only its end leads to the code after the loops. Of neighbours those are chosen
+/// whose end is stored, so that there is a state to compare with.
 std::set<std::int64_t> sample_of(const RunFacts& facts, std::set<std::int64_t> epochs,
                                  std::int64_t count);
 

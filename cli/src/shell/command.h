@@ -25,6 +25,9 @@ class Syntax {
 
   /// Declares NAME or [NAME], an operand given by its position.
   void operand(std::string name, std::string& target, std::string help, bool required);
+  /// Lets the operand that was declared last be an empty word, as no other word may be: it is mostly
+  /// a variable of the shell that was never set.
+  void may_be_empty() { entries_.back().may_be_empty = true; }
   /// Declares NAME..., any number of operands.
   void operands(std::string name, std::vector<std::string>& target, std::string help);
   /// Declares -- NAME...: all words after "--", which are then no other operands.
@@ -51,6 +54,7 @@ class Syntax {
     bool operand = false;
     bool required = false, many = false;  ///< operands only
     bool after_dashes = false;            ///< operands only: must follow "--"
+    bool may_be_empty = false;            ///< operands only
     enum class Takes : std::uint8_t { nothing, value, values, count };
     Takes takes = Takes::nothing;  ///< options only; `values`: may be given several times
     std::uint64_t least = 0;       ///< for `count`: the least number

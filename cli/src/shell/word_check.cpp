@@ -172,6 +172,10 @@ class WordCheck {
                                  name, name, option.value, long_name(option), printable(*value),
                                  printable(*value)));
       }
+      if (value->empty() && option.takes != Takes::count) {
+        return wrong(fmt::format("{}: the value of {} is empty: {} {}", flor(), name, name,
+                                 option.value));
+      }
     }
     if (std::exchange(option.given, true) && option.takes != Takes::values) {
       wrong(fmt::format("{}: {} is given twice: give it once", flor(), long_name(option)));
@@ -189,7 +193,12 @@ class WordCheck {
     std::size_t most = 0;
     for (const Syntax::Entry& entry : known_.syntax.entries()) {
       if (!entry.operand || entry.after_dashes) continue;
+      const std::size_t first = most;
       most = entry.many ? SIZE_MAX : most + 1;
+      for (std::size_t i = first; i < std::min(most, operands_.size()); ++i) {
+        if (!operands_[i].empty() || entry.may_be_empty) continue;
+        wrong(fmt::format("{}: {} is empty: {}", flor(), entry.left, usage()));
+      }
       if (entry.required && most > operands_.size()) {
         wrong(fmt::format("{} needs {}: {}", flor(), entry.left, usage()));
       }

@@ -242,6 +242,11 @@ int Replay::replay(Context& context) const {
   const RunReplay replay = replay_run(context, std::move(request));
   if (far) far->note(context);
   print_summary(context, replay.request, replay.outcome, replay.summary);
+  if (wish_.check && replay.compared_nothing() && !replay.outcome.interrupted) {
+    context.note(
+        "nothing was compared: no value was logged in these epochs, and the states at their ends "
+        "are not stored: choose others with --epochs, or record with --flor_every 1");
+  }
   return static_cast<int>(replay.status());
 }
 

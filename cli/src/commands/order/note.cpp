@@ -32,6 +32,7 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("RUN", run_, "the run", true);
     syntax.operand("TEXT", text_, "the note, in the place of the one before", false);
+    syntax.may_be_empty();
     syntax.flag("--delete", delete_, "delete the note");
     syntax.other_name("--remove", "use --delete");
   }

@@ -56,7 +56,10 @@ PutValue put_value_of(const std::string& text) {
   if (const auto integer = whole_text_as<std::int64_t>(number)) {
     return {ValueType::integer, *integer};
   }
-  if (const auto real = whole_text_as<double>(number)) return {ValueType::real, *real};
+  // Whole numbers of more digits than the integers have stay as they are written.
+  const bool is_whole = number.find_first_not_of("-0123456789") == number.npos;
+  const auto real = is_whole ? std::nullopt : whole_text_as<double>(number);
+  if (real) return {ValueType::real, *real};
   if (text == "true" || text == "false") {
     return {ValueType::boolean, std::int64_t{text == "true"}};
   }
@@ -100,6 +103,7 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operand("NAME", name_, "the name of the value", true);
     syntax.operand("VALUE", value_, "the value; after -- where it begins with a dash", true);
+    syntax.may_be_empty();
     syntax.option("--experiment", "NAME", experiment_, "add it to this experiment (default 'put')");
     syntax.option("--session", "WORD", session_,
                   "add it to the run of this session (default $FLOR_SESSION; else to a new run)");
@@ -125,7 +129,6 @@ Examples:
 
 void Put::check() const {
   const std::string name = printable(name_);
-  if (name_.empty()) throw UsageError("NAME is empty: flor put NAME VALUE");
   if (name_.starts_with("flor:") || name_.starts_with("pinned:")) {
     throw UsageError(fmt::format("NAME '{}': names that begin so are Flor's own", name));
   }
