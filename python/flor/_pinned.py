@@ -8,6 +8,7 @@ from . import _engine, _memory
 
 Value = TypeVar("Value")
 _THREW = "flor:threw"
+_USAGE = "flor::UsageError"
 
 
 def pinned(name: str, f: Callable[[], Value]) -> Value:
@@ -23,12 +24,13 @@ def pinned(name: str, f: Callable[[], Value]) -> Value:
     session this is `f()`.
 
     Values: bool, int, float (to the last bit), str, bytes, None, arrays and scalars of NumPy, tensors of torch on the
-    CPU, all of any size, and lists and dicts as JSON has them. An exception of `f` is recorded with its message,
+    CPU, all of any size, and lists and dicts as JSON has them. What is returned is what a replay returns, too: an array
+    in the order of C, a dict for any other mapping that JSON takes for one. An exception of `f` is recorded with its message,
     secrets masked, and raised again by a replay, as the nearest built-in class.
 
     `f` is not called by a replay, so what it changes is not changed then: let it read, and return. What it logs is not
-    kept. Raises UsageError outside of the thread of flor.init, inside another `f`, for a value of another type, and
-    where name and value read like a secret's, which no record may hold (flor.arg masks those)."""
+    kept. Raises UsageError outside of the thread of flor.init, in a flor.iteration, in the range of a main loop (whose
+    elements a replay steps over), inside another `f`, for a value of another type, and where name and value read like a secret's, which no record may hold (flor.arg masks those)."""
     call = _engine.PinnedCall(name)
     if not call.pins:
         return f()
@@ -38,15 +40,19 @@ def pinned(name: str, f: Callable[[], Value]) -> Value:
     call.begin()
     try:
         value = f()
-    except _engine.UsageError:
+    except _engine.UsageError as error:
+        call.keep_exception(_USAGE, str(error))
         raise
     except Exception as error:
         call.keep_exception(*_described(error))
         raise
     finally:
         call.end()
-    _keep(call, name, value)
-    return value
+    try:
+        return _keep(call, name, value)
+    except _engine.UsageError as error:
+        call.keep_exception(_USAGE, str(error))  # the program may catch it, and a replay is refused the value again
+        raise
 
 
 def _described(error: Exception) -> Tuple[str, str]:
@@ -64,6 +70,8 @@ def _described(error: Exception) -> Tuple[str, str]:
 
 
 def _exception(record: Any) -> Exception:
+    if record[_THREW] == _USAGE:
+        return _engine.UsageError(record.get("message", ""))
     kind = getattr(builtins, str(record[_THREW]), Exception)
     usable = isinstance(kind, type) and issubclass(kind, Exception)
     try:
@@ -97,17 +105,21 @@ def _refused(name: str, why: str) -> "_engine.UsageError":
     return _engine.UsageError(f'flor.pinned("{name}"): {why}')
 
 
-def _keep(call: Any, name: str, value: Any) -> None:
+def _keep(call: Any, name: str, value: Any) -> Any:
+    """Returns the value as a replay returns it."""
     numpy = _memory.numpy()
     if numpy is not None and isinstance(value, numpy.generic):
         _keep_array(call, name, "scalar", numpy.asarray(value))
     elif _memory.is_array(value):
-        _keep_array(call, name, "numpy", value)
+        _refuse_subclass(name, value, numpy.ndarray)
+        return _keep_array(call, name, "numpy", value)
     elif _memory.is_tensor(value):
+        _refuse_subclass(name, value, _memory.torch().Tensor)
         if value.device.type != "cpu" or value.requires_grad or value.layout is not _memory.torch().strided:
             raise _refused(name, "a tensor is kept if it is dense, on the CPU and without a gradient: "
                                  "return tensor.detach().cpu()")
-        _keep_tensor(call, name, value.resolve_conj().resolve_neg().contiguous())
+        value = value.resolve_conj().resolve_neg().contiguous()
+        _keep_tensor(call, name, value)
     elif type(value) is bool:
         call.keep_boolean(value)
     elif type(value) is int and -2**63 <= value < 2**63:
@@ -121,7 +133,14 @@ def _keep(call: Any, name: str, value: Any) -> None:
         address = ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value or 0
         call.keep_array("bytes", _memory.element_type("uint8", 1), [len(value)], address, len(value))
     else:
-        _keep_json(call, name, value)
+        return _keep_json(call, name, value)
+    return value
+
+
+def _refuse_subclass(name: str, value: Any, kind: type) -> None:
+    """What such an object has beside its numbers, as a mask, would be lost."""
+    if type(value) is not kind:
+        raise _refused(name, f"a {type(value).__name__} is more than its numbers: return a plain {kind.__name__}")
 
 
 def _keep_text(call: Any, name: str, value: str) -> None:
@@ -137,13 +156,14 @@ def _keep_tensor(call: Any, name: str, tensor: Any) -> None:
     call.keep_array("torch", code, list(tensor.shape), tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
-def _keep_array(call: Any, name: str, what: str, array: Any) -> None:
+def _keep_array(call: Any, name: str, what: str, array: Any) -> Any:
     import numpy
     array = numpy.ascontiguousarray(array).reshape(array.shape)  # which makes one dimension of none
     if not array.dtype.isnative:
         raise _refused(name, "the bytes of the array's numbers are in the other order: return array.astype(...)")
     code = _code(name, array.dtype.name, array.dtype.itemsize)
     call.keep_array(what, code, list(array.shape), array.ctypes.data, array.nbytes)
+    return array
 
 
 def _code(name: str, kind: str, size: int) -> int:
@@ -153,12 +173,14 @@ def _code(name: str, kind: str, size: int) -> int:
     return code
 
 
-def _keep_json(call: Any, name: str, value: Any) -> None:
+def _keep_json(call: Any, name: str, value: Any) -> Any:
     """A replay gets what the text means, so the program must get the same when it is recorded."""
     try:
         text = json.dumps(value, allow_nan=False)
-        if json.loads(text) != value or (isinstance(value, dict) and _THREW in value):
+        given_back = json.loads(text)
+        if given_back != value or (isinstance(value, dict) and _THREW in value):
             raise ValueError("JSON gives back something else, as a list for a tuple, or text keys for numbers")
     except (TypeError, ValueError, RecursionError) as error:
         raise _refused(name, f"a {type(value).__name__} is kept as JSON, if that can hold it: {error}") from None
     call.keep_json(text)
+    return given_back

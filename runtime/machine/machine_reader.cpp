@@ -122,7 +122,8 @@ void MachineReader::read_host(std::vector<Measure>& measures) const {
   bool has_network = false;
   for_each_line(content_of_proc(proc_ / "net/dev"), [&](std::string_view line) {
     const std::size_t colon = line.find(':');
-    if (colon == line.npos || line.substr(0, colon).ends_with("lo")) return;
+    const std::size_t name = line.find_first_not_of(' ');
+    if (colon == line.npos || line.substr(name, colon - name) == "lo") return;
     const auto counters = numbers_in(line.substr(colon + 1));
     constexpr std::size_t kSent = 8;
     if (counters.size() <= kSent) return;

@@ -301,6 +301,27 @@ class KillCommands : public ::testing::Test {
           kills);
   }
 
+  void repair_nothing(int kills) {
+    storm({.name = "fsck --repair of a sound store",
+           .words = {"fsck", "--repair"},
+           .look = [&] { expect_all(home()); },
+           .look_at_end = [&] { expect_all(home()); }},
+          kills);
+  }
+  void make_index_again(int kills) {
+    storm({.name = "list without an index",
+           .words = {"list"},
+           .prepare =
+               [&] {
+                 for (const char* end : {"", "-wal", "-shm"}) {
+                   std::filesystem::remove(home() / (std::string("catalog.db") + end));
+                 }
+               },
+           .look = [&] { expect_all(home()); },
+           .look_at_end = [&] { expect_all(home()); }},
+          kills);
+  }
+
   Checkpoints checkpoints_of_run1() const {
     Checkpoints of = checkpoints_in(original());
     std::erase_if(of, [](const auto& entry) { return !entry.first.starts_with("run1"); });
@@ -381,15 +402,72 @@ class KillCommands : public ::testing::Test {
     fetch(kills);
     export_checkpoint(kills);
     repair(kills);
+    repair_nothing(kills);
+    make_index_again(kills);
+  }
+
+  /// Overwrites `pages` of the index with zeros, with noise or with another of its pages.
+  void spoil_index(std::mt19937& random, int pages) const {
+    constexpr std::size_t kPage = 4096;
+    const auto path = home() / "catalog.db";
+    const std::size_t count = std::filesystem::file_size(path) / kPage;
+    const auto any = [&] {
+      return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
+    };
+    std::fstream index(path, std::ios::in | std::ios::out | std::ios::binary);
+    for (int i = 0; i < pages; ++i) {
+      std::string page(kPage, '\0');
+      switch (random() % 3) {
+        case 0:
+          break;
+        case 1:
+          for (char& byte : page) byte = static_cast<char>(random());
+          break;
+        default:
+          index.seekg(static_cast<std::streamoff>(any() * kPage));
+          index.read(page.data(), kPage);
+      }
+      index.seekp(static_cast<std::streamoff>(any() * kPage));
+      index.write(page.data(), kPage);
+    }
+  }
+  /// A command either answers as it did of the sound store, or says that something is damaged.
+  void spoil_index_often(int rounds) {
+    const Words list{"list", "--json"}, query{"query", "loss", "--json"};
+    begin();
+    const std::string runs = flor(list).out, values = flor(query).out;
+    std::mt19937 random(7);
+    int told = 0;
+    for (int round = 0; round < rounds; ++round) {
+      begin();
+      spoil_index(random, 1 + round % 3);
+      SCOPED_TRACE(fmt::format("round {}", round));
+      for (const auto& [words, sound] : {std::pair(list, runs), std::pair(query, values)}) {
+        const ProcessResult answer = flor(words);
+        told += answer.status != 0 ? 1 : 0;
+        if (answer.status == 0) {
+          EXPECT_EQ(answer.out, sound) << answer.err;
+        }
+      }
+      const ProcessResult repaired = flor({"fsck", "--repair"});
+      EXPECT_THAT(repaired.status, AnyOf(0, 4)) << repaired.out << repaired.err;
+      expect_all(home());
+      EXPECT_EQ(flor(list).out, runs);
+      EXPECT_EQ(flor(query).out, values);
+      if (HasFailure()) return;
+    }
+    std::printf("index spoiled %d times: %d answers refused, nothing lost\n", rounds, told);
   }
 
   TemporaryDirectory directory_{fast_parent()};
 };
 
 TEST_F(KillCommands, LoseNothingAndEndWhenTheyAreGivenAgain) { all(2); }
+TEST_F(KillCommands, FindAllInJournalsWhereTheIndexIsSpoiled) { spoil_index_often(12); }
 
 class KillCommandsOften : public KillCommands {};
 TEST_F(KillCommandsOften, LoseNothingAndEndWhenTheyAreGivenAgain) { all(25); }
+TEST_F(KillCommandsOften, FindAllInJournalsWhereTheIndexIsSpoiled) { spoil_index_often(300); }
 
 }  // namespace
 }  // namespace flor::testing

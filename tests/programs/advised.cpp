@@ -48,6 +48,15 @@ void ask_for_every_type() {
        ask("float", [&] { return static_cast<float>(n()) * 0.1F; }),
        ask("zero", [&] { return n() < 0 ? 1.0 : -0.0; }),
        ask("endless", [&] { return n() < 0 ? 1.0 : -std::numeric_limits<double>::infinity(); }));
+  const float signalling = ask("signalling", [&] {
+    const auto pattern = static_cast<std::uint32_t>(0x7F800100 + n());
+    float value = 0;
+    std::memcpy(&value, &pattern, sizeof value);
+    return value;
+  });
+  std::uint32_t pattern = 0;
+  std::memcpy(&pattern, &signalling, sizeof pattern);
+  show("signalling", pattern);
   const double nan = ask("nan", [&] { return std::nan(std::to_string(n() + 5).c_str()); });
   std::uint64_t bits = 0;
   std::memcpy(&bits, &nan, sizeof bits);
@@ -74,6 +83,48 @@ void ask_for_every_type() {
   show_row("flags", ask("flags", [&] { return std::vector<bool>{n() % 2 == 0, true, false}; }));
   show_row("none", ask("none", [&] { return n(), std::vector<std::int16_t>(); }));
 }
+
+/// The text of the refusal, or the value.
+template <typename F>
+std::string try_to_ask(const char* name, F f) {
+  try {
+    return std::to_string(ask(name, f).size());
+  } catch (const flor::UsageError& error) {
+    return error.what();
+  }
+}
+
+/// Values that are refused, and behind each a value of the same name, which is not.
+void ask_what_is_refused(int epoch) {
+  const auto plain = [] { return std::string(static_cast<std::size_t>(count_question()), 'x'); };
+  show("refused", epoch, try_to_ask("password", [] { return std::string("hunter2-and-more"); }),
+       try_to_ask("password", [] {
+         return std::vector<std::uint8_t>{'h', 'u', 'n', 't', '3'};
+       }));
+  {
+    const auto page = flor::iteration("page", epoch, "a.pdf");
+    show("refused", epoch, try_to_ask("length", plain));
+  }
+  show("told", epoch, try_to_ask("length", plain), try_to_ask("length", plain));
+}
+
+/// Its elements are pinned, or logged, one after another.
+struct Answers {
+  struct iterator {
+    int at = 0;
+    bool logs = false;
+    int operator*() const { return at; }
+    iterator& operator++() {
+      if (logs) flor::log("gone", ++at);
+      if (!logs) at += static_cast<int>(flor::pinned("answer", count_question)) >= 0 ? 1 : 0;
+      return *this;
+    }
+    bool operator==(int end) const { return at == end; }
+  };
+  bool logs = false;
+  iterator begin() const { return {0, logs}; }
+  int end() const { return 6; }
+};
 
 }  // namespace
 
@@ -102,7 +153,14 @@ int main(int argc, char** argv) {
       }
     }).join();
   }
+  if (how == "range" || how == "logging range") {
+    for (const int element : flor::loop("element", Answers{how == "logging range"})) {
+      flor::log("element", element);
+    }
+    return 0;
+  }
   for (const int epoch : flor::loop("epoch", flor::arg("epochs", 5))) {
+    if (how == "refused") ask_what_is_refused(epoch);
 #ifdef HINDSIGHT
     if (how == "later" && epoch == 2) flor::log("later", flor::pinned("later", count_question));
 #endif

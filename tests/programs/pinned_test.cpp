@@ -48,8 +48,8 @@ class Pinned : public ::testing::Test {
   }
   void begin_anew() const { std::filesystem::remove(questions_); }
   static Words told(const ProcessResult& result) {
-    return lines_with(result.out,
-                      {"types", "nan", "texts", "row", "length", "storm", "step", "tail", "end"});
+    return lines_with(result.out, {"types", "signalling", "nan", "texts", "row", "length",
+                                   "refused", "told", "storm", "step", "tail", "end"});
   }
   WholeRecord last_record() const { return whole_record(*bench_.store(), bench_.last_run().id); }
 
@@ -89,7 +89,8 @@ TEST_F(Pinned, WithoutItAReplayDiffers) {
 TEST_F(Pinned, EachTypeComesBackWithAllItsBits) {
   const auto recorded = record("types");
   ASSERT_EQ(recorded.status, 0) << recorded.err;
-  ASSERT_THAT(lines_with(recorded.out, {"types", "nan", "texts", "row", "length"}), SizeIs(8));
+  ASSERT_THAT(lines_with(recorded.out, {"types", "signalling", "nan", "texts", "row", "length"}),
+              SizeIs(9));
   const std::int64_t asked = questions();
   const auto replay_exactly = [&] {
     const auto replayed = replay({"--flor_probe", "train"});
@@ -105,6 +106,42 @@ TEST_F(Pinned, EachTypeComesBackWithAllItsBits) {
   const auto repaired = flor({"fsck", "--repair"});
   EXPECT_EQ(repaired.status, 0) << repaired.out << repaired.err;
   replay_exactly();
+}
+
+TEST_F(Pinned, AfterARefusedValueTheNextOneIsStillItsOwn) {
+  const auto recorded = record("refused");
+  ASSERT_EQ(recorded.status, 0) << recorded.err;
+  EXPECT_THAT(lines_with(recorded.out, {"refused"}), SizeIs(10));
+  EXPECT_THAT(recorded.out, AllOf(HasSubstr("reads like a secret"),
+                                  HasSubstr("called inside a flor::iteration")));
+  EXPECT_THAT(recorded.out, Not(HasSubstr("refused 0 5"))) << "the bytes of a password";
+  for (const Words& flags : {Words{"--flor_probe", "train"}, Words{"--flor_epochs", "2..3"}}) {
+    const auto replayed = replay(flags);
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_THAT(replayed.err, Not(HasSubstr("not in the record")));
+    for (const std::string& line : lines_with(replayed.out, {"refused", "told"})) {
+      EXPECT_THAT(told(recorded), ::testing::Contains(line));
+    }
+  }
+}
+
+/// A replay steps over elements, whose values would come at other places.
+TEST_F(Pinned, TheRangeOfAMainLoopPinsNothing) {
+  const auto recorded = record("range");
+  EXPECT_EQ(recorded.status, 2) << recorded.err;
+  EXPECT_THAT(recorded.err, HasSubstr("was called by the range of a main loop"));
+}
+
+TEST_F(Pinned, TheRangeOfAMainLoopLogsNothingAndIsToldSoOnce) {
+  const auto recorded = record("logging range");
+  ASSERT_EQ(recorded.status, 0);
+  EXPECT_THAT(lines_with(recorded.err, {"flor: flor::log(\"gone\"): it is logged by the range of a main loop"}), SizeIs(1));
+  for (const char* part : {"0/1", "1/2"}) {
+    const auto replayed = replay({part});
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_THAT(replayed.err, HasSubstr("flor: verified: "));
+  }
+  EXPECT_THAT(bench_.values("gone"), IsEmpty());
 }
 
 TEST_F(Pinned, ItIsAValueThatIsListedAndQueried) {
@@ -170,7 +207,7 @@ TEST_F(Pinned, WhatTheRecordDoesNotHaveIsAskedAndDoubted) {
   const std::int64_t asked = questions();
   const auto replayed = replay({"--flor_probe", "train"}, "advised_hindsight");
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(lines_with(replayed.err, {"flor: flor::pinned(\"later\") at epoch 2"}), SizeIs(1));
+  EXPECT_THAT(lines_with(replayed.err, {"flor: flor::pinned(\"later\"), epoch 2,"}), SizeIs(1));
   EXPECT_THAT(lines_with(replayed.err, {"flor: doubtful: "}), SizeIs(1)) << replayed.err;
   EXPECT_EQ(questions(), asked + 1);
   EXPECT_THAT(flor({"query", "later", "--run", "advised"}).out, HasSubstr("doubtful"));

@@ -60,6 +60,10 @@ int main(int argc, char** argv) {
   const int requests = argc > 1 ? std::stoi(argv[1]) : 3;
   const std::string what = argc > 2 ? argv[2] : "";
   std::optional<flor::Checkpoints> state;
+  if (what == "mixed") {
+    const auto whole = flor::init(argc, argv);
+    answer(100, state);
+  }
   for (int request = 0; request < requests; ++request) {
     try {
       double early = 0;

@@ -68,6 +68,34 @@ TEST_F(Sessions, AReplayIsOfTheOneThatIsNamed) {
   EXPECT_THAT(runs(), SizeIs(5));  // and nothing was recorded by that
 }
 
+/// The loops of all of them have the same names, and the states the same sizes.
+TEST_F(Sessions, OfAProgramThatHasOneOfItsCommandLineTooTheNamedOneIsReplayed) {
+  serve({"2", "mixed", "--flor", "whole", "--flor_every", "1"});
+  const auto all = runs();
+  ASSERT_THAT(all, SizeIs(3));
+  for (const store::Run& run : all) {
+    SCOPED_TRACE(run.start.experiment);
+    const auto replayed =
+        bench_.run("server", {"2", "mixed", "--replay_flor", "--flor_run", run.key, "--flor_probe",
+                              "train"});
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_THAT(lines_with(replayed.err, {"flor: replaying run"}), SizeIs(1)) << replayed.err;
+    EXPECT_THAT(lines_with(replayed.err, {"flor: verified: "}), SizeIs(1)) << replayed.err;
+    const auto shared =
+        run_process({FLOR_CLI, "replay", run.key, "--probe", "train"}, bench_.options());
+    EXPECT_EQ(shared.status, 0) << shared.err;
+    EXPECT_THAT(runs(), SizeIs(3)) << "a replay records nothing";
+  }
+}
+
+TEST_F(Sessions, ThatAreNotReachedAreSaid) {
+  serve({"3"});
+  const std::string last = runs().at(2).key;
+  const auto replayed = bench_.run("server", {"1", "--replay_flor", "--flor_run", last});
+  EXPECT_EQ(replayed.status, 7) << replayed.err;
+  EXPECT_THAT(replayed.err, HasSubstr("nothing was replayed: the run was recorded in session 3"));
+}
+
 TEST_F(Sessions, TheStatusOfTheProcessSaysNothingOfRunsThatHaveEnded) {
   EXPECT_EQ(bench_.run("server", {"2", "exit"}).status, 3);
   ASSERT_THAT(runs(), SizeIs(2));

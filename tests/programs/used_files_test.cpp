@@ -167,6 +167,31 @@ TEST_F(UsedFiles, WhatCannotBeReadIsNoInputAndTheProgramGoesOn) {
   EXPECT_THAT(device.err, HasSubstr("neither a file nor a directory"));
 }
 
+TEST_F(UsedFiles, ThatAReplayCannotReadMakeItDoubtful) {
+  write("data/train.txt", "1 2 3\n");
+  ASSERT_EQ(bench_
+                .run("pipeline", {"--flor", "test", "--kwargs", "reads=data/train.txt", "ignores=1",
+                                  "--flor_every", "1"})
+                .status,
+            0);
+  std::filesystem::remove(file("data/train.txt"));
+  EXPECT_THAT(bench_.replay("pipeline", {"--flor_probe", "train"}).err,
+              HasSubstr("doubtful: input data/train.txt, which the run read, cannot be read now"));
+}
+
+TEST_F(UsedFiles, BehindALinkAreThoseThatTheProgramOpens) {
+  std::filesystem::create_directories(file("real/sub"));
+  std::filesystem::create_directory_symlink(file("real/sub"), file("link"));
+  write("real/x.txt", "1 2\n");
+  write("x.txt", "1 2 3\n");
+  ASSERT_EQ(bench_
+                .run("pipeline",
+                     {"--flor", "test", "--kwargs", "reads=link/../x.txt", "--flor_every", "1"})
+                .status,
+            0);
+  EXPECT_THAT(files(bench_.last_run()), ElementsAre("input file real/x.txt 4 -1"));
+}
+
 TEST_F(UsedFiles, OfAResumedRunAreThoseOfItsWay) {
   write("data/train.txt", "1 2 3\n");
   auto options = bench_.options();

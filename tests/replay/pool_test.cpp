@@ -225,6 +225,15 @@ TEST(EpochOrder, OfACoarseReplayBeginsWhereStatesAreStored) {
   EXPECT_EQ(waves[0], (std::set<std::int64_t>{0, 14, 21, 35, 42, 56, 63, 70, 84, 91}));
 }
 
+TEST(Sample, EndsWithTheLastEpochAndHasThoseWhoseEndIsStored) {
+  const RunFacts facts = one_loop(std::vector<double>(30, 1.0), 7);
+  EXPECT_EQ(sample_of(facts, all_epochs(facts), 3), (std::set<std::int64_t>{6, 20, 29}));
+  EXPECT_EQ(sample_of(facts, all_epochs(facts), 1), (std::set<std::int64_t>{6}));
+  EXPECT_EQ(sample_of(facts, {4}, 3), (std::set<std::int64_t>{4}));
+  EXPECT_EQ(sample_of(facts, all_epochs(facts), 1000), all_epochs(facts));
+  EXPECT_TRUE(sample_of(facts, {}, 3).empty());
+}
+
 TEST(EpochOrder, OfACoarseReplayTakesEachEpochOnce) {
   EXPECT_TRUE(rc::check([] {
     const RunFacts facts = arbitrary_facts();

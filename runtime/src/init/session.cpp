@@ -50,6 +50,9 @@ struct ManySessions {
   std::int64_t begun = 0;
   std::optional<Flags> replay;  ///< once it is known that this process replays
   std::int64_t replayed = 0;    ///< the number of that session
+  bool asked = false;           ///< whether this process replays is known
+  bool first_replays = false;   ///< the session of the command line replays: all others are off
+  bool opened = false;          ///< one of them was opened without a command line
 };
 ManySessions& many_sessions() {
   static auto* const sessions = new ManySessions;
@@ -113,14 +116,20 @@ void at_exit(int status, void*) {
                           : status == 0 ? std::string()
                                         : fmt::format("the program ended with status {}", status);
   const Runtime* session = current.load();
-  const bool is_misused = noted && noted->status == ExitStatus::usage && session &&
-                          session->mode() == Mode::record;
-  end_session(status == 0  ? Ending::normal
-              : is_misused ? Ending::abandoned
-                           : Ending::failed,
-              why);
-  const bool is_the_program = many_sessions().begun == 0;  // and not one of its many runs
+  const bool is_misused =
+      noted && noted->status == ExitStatus::usage && session && session->mode() == Mode::record;
+  end_session(status == 0 ? Ending::normal : is_misused ? Ending::abandoned : Ending::failed, why);
+  const ManySessions& many = many_sessions();
+  const bool is_the_program = !many.opened;  // and not one of its many runs
   if (status != 0 && ended_with_scope && is_the_program && held()) held()->failed_after_all(why);
+  if (status == 0 && many.replay && many.begun < many.replayed) {
+    say(Level::error,
+        fmt::format(
+            "nothing was replayed: the run was recorded in session {} of its program, which "
+            "ended now after {}: start it as it was started for the recording",
+            many.replayed, many.begun));
+    exit_status = ExitStatus::differs;
+  }
   // std::exit may be called here: glibc runs the remaining handlers and ends with the new status.
   if (status == 0 && exit_status != ExitStatus::done) std::exit(static_cast<int>(exit_status));
   if (noted && noted->status != ExitStatus::failed) std::exit(static_cast<int>(noted->status));
@@ -327,14 +336,17 @@ class Opening {
   }
 };
 
-/// The number of the session in which the run was recorded.
-std::int64_t session_of_run(const Flags& flags) {
+/// The number of the session in which the run was recorded; 1 if there is no such run, which the
+/// beginning of the replay reports.
+std::int64_t session_of_run(const Flags& flags) try {
   const auto store =
       store::Store::open(store::home_directory(flags.home),
                          flags.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
-  const store::Run run = run_to_replay(store->catalog(), flags);
+  const store::Run run = run_meant_by(store->catalog(), flags);
   const auto fact = run.start.environment.find(kSessionFact);
   return fact == run.start.environment.end() ? 1 : std::atoll(fact->second.c_str());
+} catch (const Error&) {
+  return 1;
 }
 
 /// The words as main() gets them.
@@ -365,20 +377,42 @@ std::optional<Flags> replay_of_many(const std::vector<std::string>& command) {
   return take_flags(own.argc, own.argv());
 }
 
-/// The flags of the next of many sessions: those of the replay where it is the one, off where it is
-/// another.
-Flags flags_of_next(Flags flags, const std::vector<std::string>& command) {
-  ManySessions& many = many_sessions();
-  flags.session = ++many.begun;
-  if (many.begun == 1 && (many.replay = replay_of_many(command))) {
-    many.replayed = session_of_run(*many.replay);
-  }
-  if (!many.replay) return flags;
-  if (many.begun == many.replayed) return *many.replay;
+/// A session that is off, and takes arguments all the same.
+Flags off_with(Flags flags) {
   Flags off;
   off.kwargs = std::move(flags.kwargs);
   off.home = std::move(flags.home);
   return off;
+}
+
+/// Decides for the session of the command line, the first of the process, and for those after it:
+/// a replay is of one of them.
+Flags flags_of_first(Flags flags) {
+  ManySessions& many = many_sessions();
+  if (many.begun > 0) return flags;
+  many.begun = 1;
+  if (flags.mode != Mode::replay) return flags;
+  many.asked = true;
+  many.replayed = session_of_run(flags);
+  many.first_replays = many.replayed <= 1;
+  if (many.first_replays) return flags;
+  many.replay = flags;
+  watch_the_end();
+  return off_with(std::move(flags));
+}
+
+/// The flags of the next of many sessions: those of the replay where it is the one, off where it is
+/// another.
+Flags flags_of_next(Flags flags, const std::vector<std::string>& command) {
+  ManySessions& many = many_sessions();
+  many.opened = true;
+  flags.session = ++many.begun;
+  if (!std::exchange(many.asked, true) && (many.replay = replay_of_many(command))) {
+    many.replayed = session_of_run(*many.replay);
+  }
+  if (many.replay) watch_the_end();
+  if (many.replay && many.begun == many.replayed) return *many.replay;
+  return many.replay || many.first_replays ? off_with(std::move(flags)) : flags;
 }
 
 Session open_with(Flags flags, const char* source_file) {
@@ -419,6 +453,7 @@ Session open_session(int& argc, char** argv, const char* source_file) {
   // The command line of a worker is that of the recording: it is not to record once more.
   if (was_worker) flags.mode = Mode::off;
   was_worker = was_worker || works;
+  flags = flags_of_first(std::move(flags));
   std::optional<Opening> opening;
   if (flags.mode != Mode::off) opening.emplace();
   return open_with(std::move(flags), source_file);

@@ -436,7 +436,7 @@ std::optional<store::Value> Recorder::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(catalog, runs, name, journal_);
   if (found.tells && found.here.suppressed) {
     say(Level::warn,
-        fmt::format("flor::pinned(\"{}\") at {} is not in the record of run {}: its function is "
+        fmt::format("flor::pinned(\"{}\"), {}, is not in the record of run {}: its function is "
                     "called again, and what it returns on the way to where the run goes on may be "
                     "something else",
                     name, print_place(found.here.place), run_.key.substr(0, 8)));

@@ -341,7 +341,7 @@ std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
   if (found.value || !in_record_) return std::move(found.value);
   const std::string where =
-      fmt::format("flor::pinned(\"{}\") at {}", name, print_place(found.here.place));
+      fmt::format("flor::pinned(\"{}\"), {},", name, print_place(found.here.place));
   // Behind the parts that are complete: what came before is not doubtful.
   post([this, why = where + " is not in the record"](PartChecker&) { comparison_.doubt(why); });
   if (found.tells) {

@@ -11,9 +11,26 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <set>
+#include <string>
 
 namespace flor::detail {
 namespace {
+
+/// Number of different refusals that are said once; others are said each time.
+constexpr std::size_t kSaidMax = 1000;
+
+/// A replay steps over elements of a main loop, so it would log fewer values, at other places. What
+/// a plug-in logs there is its own.
+void refuse_between_epochs(Runtime& session) {
+  if (session.own_thread() && session.is_between_epochs() && !session.journal().place().plugged)
+      [[unlikely]] {
+    throw UsageError(
+        "it is logged by the range of a main loop, over whose elements a replay steps: log it in "
+        "the loop's body, or before the loop");
+  }
+}
 
 void refuse_at_pinned(std::string_view name) {
   if (inside_pinned) [[unlikely]] {
@@ -36,6 +53,7 @@ void with_journal(std::string_view name, Append&& append) noexcept {
   const Inside inside;
   try {
     refuse_at_pinned(name);
+    refuse_between_epochs(*session);
     append(session->journal());
   } catch (const std::exception& error) {
     log_refused(name, error.what());
@@ -123,8 +141,15 @@ void check_content(bool image, const store::Item& item, std::size_t bytes) {
 }  // namespace
 
 void log_refused(std::string_view name, std::string_view reason) noexcept {
+  static std::mutex mutex;
+  static std::set<std::string> said;
   try {
-    say(Level::error, fmt::format("flor::log(\"{}\"): {}", name, reason));
+    std::string line = fmt::format("flor::log(\"{}\"): {}", name, reason);
+    {
+      const std::lock_guard lock(mutex);
+      if (said.size() < kSaidMax && !said.insert(line).second) return;
+    }
+    say(Level::error, line);
   } catch (...) {  // a lost notice is no reason to disturb the training
   }
 }

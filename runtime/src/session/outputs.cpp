@@ -70,7 +70,7 @@ ReplayFiles::ReplayFiles(const fs::path& home, const store::Run& run, Journal& j
 
 void ReplayFiles::input(const fs::path& path) {
   const auto read = inputs_.read(path, epoch_of(journal_));
-  if (read && read->is_new && !read->difference.empty()) doubt_("input " + read->difference);
+  if (read && !read->difference.empty()) doubt_("input " + read->difference);
 }
 
 fs::path ReplayFiles::output(const fs::path& path) {

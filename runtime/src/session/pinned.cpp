@@ -2,6 +2,7 @@
 
 #include "base/notice.h"
 #include "base/text.h"
+#include "session/named_iteration.h"
 #include "session/runtime.h"
 
 #include <flor/pinned.h>
@@ -38,15 +39,28 @@ std::string_view bytes_of(const PinnedValue& value) {
   return {reinterpret_cast<const char*>(value.content.data()), value.content.size()};
 }
 
-/// The text of a value in which a secret could be.
-std::string_view readable(const PinnedValue& value) {
-  if (value.form == Form::text || value.form == Form::json) return value.text;
-  const std::string& what = value.item.name;
-  return what == "text" || what == "json" ? bytes_of(value) : std::string_view();
+/// The value as a text, in which a secret could be.
+std::string readable(const PinnedValue& value) {
+  switch (value.form) {
+    case Form::boolean:
+      return {};
+    case Form::integer:
+      return std::to_string(static_cast<std::int64_t>(value.bits));
+    case Form::real:
+      return fmt::format("{}", std::bit_cast<double>(value.bits));
+    case Form::text:
+    case Form::json:
+      return value.text;
+    case Form::array:
+      break;
+  }
+  const bool has_letters =
+      value.item.type == store::ElementType::u8 || value.item.type == store::ElementType::i8;
+  return has_letters ? std::string(bytes_of(value)) : std::string();
 }
 
 void refuse_secret(const std::string& name, const PinnedValue& value) {
-  const std::string_view text = readable(value);
+  const std::string text = readable(value);
   if (text.empty()) return;
   if (!store::is_secret(name, text) && store::masked(text) == text) return;
   throw UsageError(
@@ -208,6 +222,18 @@ PinnedCall::PinnedCall(std::string_view name) : name_(name) {
                     "which a replay does not call: pin one of the two",
                     name));
   }
+  if (named_iteration()) {
+    throw UsageError(
+        fmt::format("flor::pinned(\"{}\") was called inside a flor::iteration, which is no place "
+                    "in a loop: pin the value before it",
+                    name));
+  }
+  if (session->is_between_epochs()) {
+    throw UsageError(
+        fmt::format("flor::pinned(\"{}\") was called by the range of a main loop, over whose "
+                    "elements a replay steps: pin the value in the loop's body, or before the loop",
+                    name));
+  }
   run_inside([&] {
     const auto recorded = session->recorded_pinned(name_);
     if (!recorded) return;
@@ -226,7 +252,13 @@ void PinnedCall::end() noexcept {
 
 void PinnedCall::keep(PinnedValue value) {
   end();
-  refuse_secret(name_, value);
+  try {
+    refuse_secret(name_, value);
+  } catch (const UsageError& error) {
+    keep_exception(kUsageError, error.what());
+    throw;
+  }
+  if (std::exchange(kept_, true)) return;
   Runtime* session = runtime();  // the function may have ended it
   if (!session) return;
   const Inside inside;
@@ -236,7 +268,8 @@ void PinnedCall::keep(PinnedValue value) {
 void PinnedCall::keep_exception() noexcept {
   try {
     throw;
-  } catch (const UsageError&) {  // a mistake in the program, which its record need not have
+  } catch (const UsageError& error) {
+    keep_exception(kUsageError, error.what());
   } catch (const std::exception& error) {
     keep_exception(standard_class(error), error.what());
   } catch (...) {
@@ -246,6 +279,7 @@ void PinnedCall::keep_exception() noexcept {
 
 void PinnedCall::keep_exception(std::string_view type, std::string_view message) noexcept {
   end();
+  if (std::exchange(kept_, true)) return;
   try {
     nlohmann::ordered_json record;
     record[kThrewKey] = type;
@@ -271,6 +305,7 @@ void PinnedCall::throw_again() const {
     return is_text ? found->get<std::string>() : std::string();
   };
   const std::string message = text("message"), type = text(kThrewKey);
+  if (type == kUsageError) throw UsageError(message);
   if (type == "std::invalid_argument") throw std::invalid_argument(message);
   if (type == "std::out_of_range") throw std::out_of_range(message);
   if (type == "std::logic_error") throw std::logic_error(message);

@@ -20,6 +20,8 @@ inline constexpr std::string_view kPinnedPrefix = "pinned:";
 /// The key of a JSON text that stands for an exception instead of a value: {"flor:threw":
 /// "std::out_of_range", "message": "..."}.
 inline constexpr const char* kThrewKey = "flor:threw";
+/// The class of a refused value there: the program may have caught the error, and goes on.
+inline constexpr const char* kUsageError = "flor::UsageError";
 
 /// This thread is in a function that a replay does not call: nothing that it logs is kept.
 inline thread_local bool inside_pinned = false;

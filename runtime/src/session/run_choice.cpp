@@ -146,16 +146,20 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
   throw NotFound(nothing_to_resume(latest, runs));
 }
 
+store::Run run_meant_by(const store::Catalog& catalog, const Flags& flags) {
+  return run_of_this_rank(
+      catalog,
+      flags.run.empty() ? latest_run(catalog) : resolve_for(catalog, flags.run, this_program()),
+      "replay");
+}
+
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
   if (!flags.run.empty()) {
     if (const std::string others = fetched_namesakes(catalog, flags.run); !others.empty()) {
       say(Level::warn, others);
     }
   }
-  store::Run run = run_of_this_rank(
-      catalog,
-      flags.run.empty() ? latest_run(catalog) : resolve_for(catalog, flags.run, this_program()),
-      "replay");
+  store::Run run = run_meant_by(catalog, flags);
   if (run.state == store::RunState::running) {
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            run.key.substr(0, 8)));

@@ -18,6 +18,10 @@ Program this_program();
 /// one used in `place`.
 std::optional<std::string> last_name(const store::Catalog& catalog, const std::string& place);
 
+/// The run that the flags of a replay name, without a word about it. Throws NotFound if there is
+/// none.
+store::Run run_meant_by(const store::Catalog& catalog, const Flags& flags);
+
 /// The run to be replayed. Prints a line if another program recorded it. Throws NotFound if there
 /// is none, and Busy if it is still being recorded.
 store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags);

@@ -123,6 +123,8 @@ class Runtime {
   virtual const store::Run& run() const = 0;
   bool own_thread() const { return std::this_thread::get_id() == thread_; }
   virtual bool catching_up() const { return false; }
+  /// True while the range of a main loop is begun or advanced: its body is not being executed.
+  bool is_between_epochs() const { return !frames_.empty() && !frames_.front()->inside; }
 
   // Loops, see LoopScope.
   void name_loop(Frame& frame);

@@ -21,9 +21,20 @@ constexpr double kLongSeconds = 2;
 
 bool is_below(const fs::path& relative) { return !relative.empty() && *relative.begin() != ".."; }
 
-/// Absolute, and without a slash at the end.
+/// The same file by a path without links, but for itself.
+fs::path without_links(const fs::path& path) {
+  std::error_code error;
+  const fs::path directory = fs::weakly_canonical(path.parent_path(), error);
+  return error ? path : directory / path.filename();
+}
+
+/// Absolute, and without a slash at the end. What ".." means behind a link the disk alone knows.
 fs::path place_of(const fs::path& path) {
-  const fs::path place = fs::absolute(path).lexically_normal();
+  const bool goes_up = std::ranges::find(path, fs::path("..")) != path.end();
+  std::error_code error;
+  const fs::path place = goes_up ? fs::weakly_canonical(fs::absolute(path), error)
+                                 : fs::absolute(path).lexically_normal();
+  if (error) throw Error(fmt::format("{}: {}", path.string(), error.message()));
   return place.has_filename() || !place.has_relative_path() ? place : place.parent_path();
 }
 
@@ -43,8 +54,8 @@ std::string difference_of(const store::UsedFile& now, const std::vector<store::U
       std::ranges::find_if(asked, [&](const auto& file) { return file.digest != now.digest; });
   if (other == asked.end()) return {};
   const bool both = std::ranges::find(asked, now.digest, &store::UsedFile::digest) != asked.end();
-  return both ? fmt::format("{} was read with two contents, as the run was resumed: {} and {}",
-                            now.name, text_of(now), text_of(*other))
+  return both ? fmt::format("{} was read with two contents: {} and {}", now.name, text_of(now),
+                            text_of(*other))
               : fmt::format("{} has other content than was recorded: {} then, {} now", now.name,
                             text_of(*other), text_of(now));
 }
@@ -67,8 +78,11 @@ std::string UsedFiles::name_of(const fs::path& place, bool is_relative) const {
   const fs::path below = place.lexically_relative(start_);
   const bool moves = is_relative || is_below(below);
   const fs::path then = moves ? (directory_ / below).lexically_normal() : place;
-  const fs::path name = then.lexically_relative(repository_);
-  return (is_below(name) ? name : then).generic_string();
+  for (const fs::path& known : {then, without_links(then)}) {
+    const fs::path name = known.lexically_relative(repository_);
+    if (is_below(name)) return name.generic_string();
+  }
+  return then.generic_string();
 }
 
 store::UsedFile UsedFiles::look(const fs::path& place, std::string name, std::int64_t epoch) {
@@ -94,9 +108,11 @@ store::UsedFile UsedFiles::look(const fs::path& place, std::string name, std::in
 }
 
 std::optional<UsedFiles::Read> UsedFiles::read(const fs::path& path, std::int64_t epoch) {
+  std::string name;
   try {
     const fs::path place = place_of(path);
-    Read read{.file = look(place, name_of(place, path.is_relative()), epoch), .difference = {}};
+    name = name_of(place, path.is_relative());
+    Read read{.file = look(place, name, epoch), .difference = {}};
     const std::lock_guard lock(mutex_);
     read.is_new = read_.emplace(read.file.name, read.file.digest).second;
     const auto recorded = recorded_.find(read.file.name);
@@ -106,7 +122,11 @@ std::optional<UsedFiles::Read> UsedFiles::read(const fs::path& path, std::int64_
     return read;
   } catch (const std::exception& error) {
     say(Level::warn, fmt::format("flor::input: {}; it is not known as an input", error.what()));
-    return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    if (!recorded_.contains(name)) return std::nullopt;
+    return Read{.file = {},
+                .is_new = false,
+                .difference = name + ", which the run read, cannot be read now"};
   }
 }
 

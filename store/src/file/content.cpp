@@ -198,7 +198,14 @@ std::string check_of(const std::string& line) {
   return digest_of(std::as_bytes(std::span(line))).hex();
 }
 
+/// False for a link, which would lead out of the home, and for a pipe, which would be waited for.
+bool is_plain_file(const fs::path& file) {
+  std::error_code error;
+  return fs::symlink_status(file, error).type() == fs::file_type::regular;
+}
+
 std::optional<FileContent> remembered(const fs::path& file, const Digest& facts) {
+  if (!is_plain_file(file)) return std::nullopt;
   std::ifstream in(file);
   std::string line, check, facts_text, digest_text;
   if (!std::getline(in, line) || !std::getline(in, check) || check != check_of(line)) {
@@ -234,6 +241,7 @@ void ContentReader::remember(const fs::path& path, const Known& known) {
   }
   const std::string line = line_of(known.facts, content);
   const fs::path file = file_of(path);
+  if (!is_plain_file(file) && fs::exists(fs::symlink_status(file, error))) return;
   const int descriptor = open_in_home(file, O_WRONLY | O_CREAT | O_TRUNC);
   if (descriptor < 0) return;
   // Half of it has another check, and counts as nothing.
@@ -243,7 +251,7 @@ void ContentReader::remember(const fs::path& path, const Known& known) {
 }
 
 ContentReader::Found ContentReader::read(const fs::path& path) {
-  const fs::path place = fs::absolute(path).lexically_normal();
+  const fs::path place = fs::absolute(path);  // not normal: a link may be before a ".."
   const std::int64_t began_ns = clock_();
   const Listing listing = listing_of(place);
   const bool sure = listing.last_change_ns + kUnsureNs < began_ns;

@@ -121,6 +121,13 @@ std::vector<ForeignColumn> foreign_columns(Connection& catalog, const std::strin
 
 /// True of what cannot be in the column, in SQL; empty where anything can. The file need not keep
 /// to the types that its schema says.
+std::string test_of_digest(const ForeignColumn& column) {
+  if (column.type != "BLOB" || column.name != "digest") return {};
+  return fmt::format("(typeof(\"{0}\") <> 'blob' OR length(\"{0}\") <> 16){1}", column.name,
+                     column.may_be_null ? fmt::format(" AND \"{}\" NOT NULL", column.name) : "");
+}
+
+/// The same of numbers.
 std::string test_of_number(const std::string& table, const ForeignColumn& column,
                            std::int64_t epochs) {
   const bool is_integer = column.type == "INTEGER";
@@ -143,15 +150,20 @@ std::string flaw_of_numbers(Connection& catalog, const std::string& table,
                             std::span<const ForeignColumn> columns, std::int64_t epochs) {
   std::string tests;
   for (const ForeignColumn& column : columns) {
-    const std::string test = test_of_number(table, column, epochs);
-    if (!test.empty()) tests += fmt::format(" WHEN {} THEN '{}'", test, column.name);
+    const std::string number = test_of_number(table, column, epochs);
+    const std::string digest = test_of_digest(column);
+    if (!number.empty()) {
+      tests += fmt::format(" WHEN {} THEN '{} is a number that cannot be'", number, column.name);
+    }
+    if (!digest.empty())
+      tests += fmt::format(" WHEN {} THEN '{} is no digest'", digest, column.name);
   }
   if (tests.empty()) return {};
   const auto wrong = catalog(fmt::format(
       "SELECT flaw FROM (SELECT CASE{} END AS flaw FROM {}) WHERE flaw NOT NULL LIMIT 1", tests,
       table));
   if (!wrong->step()) return {};
-  return fmt::format("its {}.{} is a number that cannot be", table, wrong->text_view(0));
+  return fmt::format("its {}.{}", table, wrong->text_view(0));
 }
 
 /// `may_have`: bytes beside those that any text, or all long ones of a column, may have.
