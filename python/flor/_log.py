@@ -1,13 +1,16 @@
 """flor.log and its kin: values with a name, kept with their place in the loops."""
 
+import contextlib
 import json
 import numbers
-from typing import Any, Iterable, Optional, Sequence, TypeVar
+import re
+from typing import Any, Iterable, Iterator, Optional, Sequence, TypeVar
 
 from . import _engine, _memory
 
 Value = TypeVar("Value")
 _write = _engine.log
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")  # another one in each process: a replay would differ
 
 
 def log(name: str, value: Value) -> Value:
@@ -41,7 +44,7 @@ def _json(value: Any) -> Any:
     plain = _plain(value)
     if plain is not value:
         return plain
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return value.tolist() if hasattr(value, "tolist") else _ADDRESS.sub("", str(value))
 
 
 def _write_other(name: str, value: Any) -> None:
@@ -59,6 +62,15 @@ def _write_other(name: str, value: Any) -> None:
     _engine.log_refused(name, f"a {type(value).__name__} is no number, text or list of those")
 
 
+@contextlib.contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """A value that is not of the kind that is kept is said, and does not end the training."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        _engine.log_refused(name, str(error))
+
+
 def _host(value: Any, dtype: Optional[str] = None) -> Any:
     """The values as an array or tensor on the host, without gaps."""
     if _memory.is_tensor(value):
@@ -67,7 +79,10 @@ def _host(value: Any, dtype: Optional[str] = None) -> Any:
             tensor = tensor.to(getattr(_memory.torch(), dtype))
         return tensor.cpu().contiguous()
     import numpy
-    return numpy.ascontiguousarray(value, dtype=dtype)
+    host = numpy.ascontiguousarray(value, dtype=dtype)
+    if host.dtype.kind in "OSUV" and not _memory.has_type(host.dtype.name):
+        raise TypeError(f"its elements are of type {host.dtype}, which are no numbers")
+    return host
 
 
 def _content(name: str, image: bool, host: Any) -> None:
@@ -82,7 +97,9 @@ def _content(name: str, image: bool, host: Any) -> None:
 
 def log_tensor(name: str, values: Any) -> None:
     """Keeps a whole tensor or array."""
-    if _engine.logging():
+    if not _engine.logging():
+        return
+    with _refusing(name):
         _content(name, False, _host(values))
 
 
@@ -90,31 +107,43 @@ def log_image(name: str, pixels: Any) -> None:
     """Keeps a picture: 8 bits a channel, [height, width] or [height, width, channels] with 1, 3 or 4 channels."""
     if not _engine.logging():
         return
-    host = _host(pixels)
-    if len(host.shape) == 2:
-        host = host.reshape(host.shape[0], host.shape[1], 1)
-    _content(name, True, host)
+    with _refusing(name):
+        host = _host(pixels)
+        if len(host.shape) == 2:
+            host = host.reshape(host.shape[0], host.shape[1], 1)
+        _content(name, True, host)
 
 
 def log_histogram(name: str, values: Any, bins: int = 64) -> None:
     """Keeps the distribution of `values`: `bins` of equal width between the least and the greatest finite value."""
     if not _engine.logging():
         return
-    host = _host(values, "float64").reshape(-1)
-    address = host.data_ptr() if _memory.is_tensor(host) else host.ctypes.data
-    _engine.log_histogram(name, address, int(host.shape[0]), bins)
+    with _refusing(name):
+        host = _host(values, "float64").reshape(-1)
+        address = host.data_ptr() if _memory.is_tensor(host) else host.ctypes.data
+        _engine.log_histogram(name, address, int(host.shape[0]), bins)
 
 
 def log_table(name: str, rows: Any, columns: Optional[Sequence[str]] = None,
               row_names: Iterable[str] = ()) -> None:
-    """Keeps a table of numbers, such as a confusion matrix: rows, a matrix, or a frame of pandas."""
+    """Keeps a table of numbers, such as a confusion matrix: rows, a matrix, or a frame of pandas. One with other cells
+    can be logged as JSON: `flor.log(name, frame.to_dict("list"))`."""
     if not _engine.logging():
         return
-    if columns is None and hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
-        columns, row_names, rows = [str(c) for c in rows.columns], [str(i) for i in rows.index], rows.to_numpy()
-    if hasattr(rows, "tolist"):
-        rows = rows.tolist()
-    cells = [[float(cell) for cell in row] for row in rows]
-    if columns is None:
-        columns = [str(i) for i in range(len(cells[0]) if cells else 0)]
-    _engine.log_table(name, list(columns), cells, [str(row) for row in row_names])
+    with _refusing(name):
+        if columns is None and hasattr(rows, "columns") and hasattr(rows, "to_numpy"):
+            columns, row_names, rows = [str(c) for c in rows.columns], [str(i) for i in rows.index], rows.to_numpy()
+        if hasattr(rows, "tolist"):
+            rows = rows.tolist()
+        cells = [[_number(cell) for cell in row] for row in rows]
+        if columns is None:
+            columns = [str(i) for i in range(len(cells[0]) if cells else 0)]
+        _engine.log_table(name, list(columns), cells, [str(row) for row in row_names])
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        raise TypeError(f"the cells of a table are numbers, which {cell!r} is not: flor.log keeps other tables, as a "
+                        f"dict of lists") from None

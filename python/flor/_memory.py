@@ -45,6 +45,11 @@ def type_name(tensor):
     return str(tensor.dtype).rpartition(".")[2]
 
 
+def has_type(name):
+    """The store has a number for elements of this type."""
+    return name in _TYPES
+
+
 def element_type(name, size):
     return _TYPES.get(name) or _OF_SIZE.get(size, _BYTES)
 

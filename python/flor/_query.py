@@ -55,17 +55,32 @@ def query(*names: str, **options: Any) -> Any:
     Options are those of the command `flor query` without their dashes: `where="lr>0.1"`, `all=True`. Values that a replay
     found carry their verdict in the column of that name. Numbers that are not finite are kept."""
     import pandas
-    rows = []
-    for line in _ask("query", "--jsonl", *_words(names, options)).splitlines():
-        row = json.loads(line)
-        values, loops = ({name: float(value) if str(value).lower() in _NO_FINITE else value
-                          for name, value in row.pop(part).items()} for part in ("values", "loops"))
-        row.pop("inner")  # the numbers of deeper loops, which have columns of their own
-        place = {name: value for name, value in row.items() if not isinstance(value, dict)}
-        place.update(loops)
-        end = {name: place.pop(name) for name in ("origin", "verdict") if name in place}
-        rows.append({**place, **values, **end})
-    return pandas.DataFrame.from_records(rows)
+    return pandas.DataFrame.from_records(
+        [_flat(json.loads(line)) for line in _ask("query", "--jsonl", *_words(names, options)).splitlines()])
+
+
+def _flat(row: Dict[str, Any]) -> Dict[str, Any]:
+    """A row of the command's answer with a column for each number in it."""
+    group, columns, loops, values = (
+        {name: float(value) if str(value).lower() in _NO_FINITE else value for name, value in row.pop(part, {}).items()}
+        for part in ("group", "columns", "loops", "values"))
+    row.pop("inner", None)  # the numbers of deeper loops, which have columns of their own
+    plain = {name: value for name, value in row.items() if not isinstance(value, dict)}
+    run = _taken(plain, "run", "experiment")
+    place = _taken(plain, "runs", "metric", "loop", "epoch", "step", "ordinal")
+    end = _taken(plain, "origin", "verdict")
+    parts = (group, run, columns, place, loops, values, plain, end)
+    flat: Dict[str, Any] = {}
+    for part in parts:
+        flat.update(part)
+    if len(flat) < sum(map(len, parts)):
+        twice = next(name for part in parts for name in part if sum(name in other for other in parts) > 1)
+        raise _engine.UsageError(f"two columns are called '{twice}': columns=\"arg:{twice}\" names an argument otherwise")
+    return flat
+
+
+def _taken(row: Dict[str, Any], *names: str) -> Dict[str, Any]:
+    return {name: row.pop(name) for name in names if name in row}
 
 
 def load(address: str, *things: Any, **named: Any) -> Any:

@@ -51,10 +51,30 @@ class ValuesTest(Script):
             for epoch in flor.loop("epoch", 1):
                 flor.log("many", torch.ones(2))
                 flor.log("odd", object())
+                flor.log_table("words", [["a", 1]])
+                flor.log_table("nothing", None)
+                flor.log_histogram("texts", ["a"])
+                flor.log_tensor("uneven", [[1], [1, 2]])
+                flor.log_tensor("objects", [object()])
+                flor.log_image("letters", ["a"])
         """)
         done = self.record("train.py", "t")
-        self.assertIn('flor.log("many"): it has more than one element: use flor.log_tensor', done.stderr)
-        self.assertIn('flor.log("odd"): a object is no number', done.stderr)
+        for line in ('"many"): it has more than one element: use flor.log_tensor', '"odd"): a object is no number',
+                     '"words"): the cells of a table are numbers, which \'a\' is not', '"nothing"): ', '"texts"): ',
+                     '"uneven"): ', '"objects"): its elements are of type object', '"letters"): its elements are of type <U1'):
+            self.assertIn(f"flor.log({line}", done.stderr)
+        self.assertNotIn("objects", self.flor("show", "t").stdout)
+
+    def test_an_object_inside_of_a_value_is_the_same_text_in_a_replay(self):
+        self.program("""
+            import decimal, torch
+            for epoch in flor.loop("epoch", 2):
+                flor.log("settings", {"loss": torch.nn.functional.relu, "half": decimal.Decimal("0.5"), "odd": object()})
+        """)
+        self.record("train.py", "t")
+        self.assertEqual(self.frame("settings", run="t")["settings"][1],
+                         {"loss": "<function relu>", "half": "0.5", "odd": "<object object>"})
+        self.assertIn("verified: 2 of 2", self.python("train.py", "--replay_flor").stderr)
 
     def test_a_name_that_is_no_text_is_an_error_in_every_mode(self):
         self.program("flor.log(1, 2)")
@@ -73,6 +93,24 @@ class ValuesTest(Script):
         self.assertEqual(self.python("train.py", "--replay_flor", "--own").stdout, done.stdout)
         wrong = self.python("train.py", "--flor", "t", "--kwargs", "n=x", status=2)
         self.assertIn("flor: --kwargs n=x: 'x' is not a whole number", wrong.stderr)
+
+    def test_frames_have_columns_of_the_run_and_means_over_runs(self):
+        self.program("""
+            rate = flor.arg("rate", 0.5)
+            for epoch in flor.loop("epoch", 2):
+                flor.log("loss", rate * epoch)
+        """)
+        for rate in ("0.5", "1.5"):
+            self.record("train.py", "t", "--kwargs", f"rate={rate}")
+        frame = self.frame("loss", experiment="t", columns="rate,commit")
+        self.assertEqual(list(frame)[:4], ["run", "experiment", "rate", "commit"])
+        self.assertEqual(list(frame["loss"]), list(frame["rate"] * frame["epoch"]))
+        means = self.frame("loss", experiment="t", over="rate")
+        self.assertEqual(list(means["mean"]), [0, 1])
+        self.assertEqual(list(means["runs"]), [2, 2])
+        self.assertEqual(set(self.frame("loss", experiment="t", group_by="rate")["rate"]), {0.5, 1.5})
+        with self.assertRaisesRegex(Exception, "two columns are called 'loss'"):
+            self.frame("loss", experiment="t", columns="loss")
 
     def test_wrong_flags_end_the_program_with_one_line_and_status_2(self):
         self.program("print('no')")

@@ -386,43 +386,6 @@ TEST(Layout, EverySourceFileIsReadableInOneSitting) {
   EXPECT_THAT(long_files, IsEmpty());
 }
 
-/// "Suite.Name" of all tests in the sources.
-std::set<std::string> names_of_tests() {
-  const std::regex test(
-      R"(^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\((\w+),\s*(\w+))");
-  std::set<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "tests")) {
-    if (entry.path().extension() != ".cpp") continue;
-    std::ifstream in(entry.path());
-    for (std::string line; std::getline(in, line);) {
-      std::smatch found;
-      if (std::regex_search(line, found, test)) names.insert(found.str(1) + "." + found.str(2));
-    }
-  }
-  return names;
-}
-
-TEST(Layout, TheTestsThatKeepWrongAnswersAwayAreThere) {
-  const std::set<std::string> names = names_of_tests();
-  const std::regex mention(R"(`([A-Z]\w+\.[A-Z*]\w*\*?)`)");
-  std::ifstream in(kRoot / "tests/exactness.md");
-  std::size_t mentioned = 0;
-  for (std::string line; std::getline(in, line);) {
-    for (std::sregex_iterator found(line.begin(), line.end(), mention), end; found != end;
-         ++found) {
-      std::string name = found->str(1);
-      const bool begins = name.ends_with('*');
-      if (begins) name.pop_back();
-      const auto first = names.lower_bound(name);
-      const bool known =
-          begins ? first != names.end() && first->starts_with(name) : names.contains(name);
-      EXPECT_TRUE(known) << "tests/exactness.md names " << found->str(1);
-      ++mentioned;
-    }
-  }
-  EXPECT_GT(mentioned, 50u);
-}
-
 TEST(Layout, ThePortOfVcpkgHasTheVersionOfTheProject) {
   const auto found = [](const char* file, const char* pattern) {
     std::ifstream in(kRoot / file);
