@@ -414,5 +414,19 @@ class CheckpointsTest(Script):
         self.assertIn("verified", self.python("train.py", "--replay_flor").stderr)
 
 
+class VersionsTest(Script):
+    def test_of_a_script_are_replayed_where_they_are_checked_out(self):
+        text = """
+            for epoch in flor.loop("epoch", 2):
+                flor.log("loss", 1 / (1 + epoch))
+        """
+        self.program(text)
+        self.record("train.py", "t")
+        self.program(text + "                flor.log('more', epoch)\n")
+        refused = self.flor("replay", "t", "--all-versions", "--apply", "--dry-run", status=2)
+        self.assertIn("was recorded by the script", refused.stderr)
+        self.assertIn("git worktree add DIR", refused.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

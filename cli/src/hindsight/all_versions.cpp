@@ -80,6 +80,7 @@ class Asking {
       throw NotFound(fmt::format("{} was recorded without git: its versions are not known",
                                  printable(experiment)));
     }
+    refuse_scripts(newest->runs.front());
     questions_.emplace(repository_to_ask(newest->runs.front(), newest->commit), newest->commit,
                        std::vector<std::filesystem::path>{context_.store().home()});
     if (questions_->hunks().empty()) {
@@ -101,6 +102,16 @@ class Asking {
   }
 
  private:
+  /// Throws UsageError for a script: statements are carried from C++ to C++ only.
+  static void refuse_scripts(const store::Run& run) {
+    if (detail::interpreter_of(run).empty()) return;
+    throw UsageError(fmt::format(
+        "run {} was recorded by the script {}, and log statements are carried to versions of C++ "
+        "programs alone: check a version out (git worktree add DIR {}), add them there, and replay "
+        "it there",
+        run.key.substr(0, 8), printable(run.start.program), short_commit(run.start.commit)));
+  }
+
   /// Removes fetched runs if runs recorded here have the experiment's name, too: then the name
   /// means only those.
   void leave_out_fetched(const std::string& experiment, std::vector<VersionRuns>& all) {

@@ -622,14 +622,15 @@ class Catalog {
   /// Returns the raw bytes per second of the latest replays in this home; nullopt if there were
   /// none.
   std::optional<double> restore_rate() const;
-  std::vector<CheckpointInfo> checkpoints(
-      std::int64_t run) const;  ///< in the order they were taken
+  /// Returns the stored checkpoints of a run in the order in which this index entered them. Of a run
+  /// that was fetched, or whose index was made again, that need not be the order in which they were
+  /// taken: compare their keys.
+  std::vector<CheckpointInfo> checkpoints(std::int64_t run) const;
   std::optional<CheckpointInfo> checkpoint(std::int64_t run, const CheckpointKey& key) const;
-  /// Returns deleted checkpoints, in the order they were taken.
+  /// Returns deleted checkpoints, in the same order.
   std::vector<DiscardedCheckpoint> discarded(std::int64_t run) const;
   std::vector<SavedCheckpoint> saved(std::int64_t run) const;  ///< in the order of their numbers
   std::optional<CheckpointStrategy> strategy(std::int64_t run) const;
-  std::optional<CheckpointInfo> last_checkpoint(std::int64_t run) const;  ///< the one taken last
   std::vector<Replay> replays(std::int64_t run) const;
   std::vector<Resumption> resumptions(std::int64_t run) const;  ///< oldest first
   /// Returns the parts that replays with this question have completed, in order, each with its

@@ -265,13 +265,4 @@ std::optional<CheckpointInfo> Catalog::checkpoint(std::int64_t run,
   return read_checkpoint(*row);
 }
 
-std::optional<CheckpointInfo> Catalog::last_checkpoint(std::int64_t run) const {
-  const Lock lock(database_->mutex);
-  const auto row = database_->connection("SELECT " FLOR_CHECKPOINT_COLUMNS
-                                         " FROM checkpoint WHERE run = ?1 ORDER BY id DESC LIMIT 1",
-                                         run);
-  if (!row->step()) return std::nullopt;
-  return read_checkpoint(*row);
-}
-
 }  // namespace flor::store
