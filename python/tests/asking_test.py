@@ -65,6 +65,17 @@ class AskingTest(Script):
         self.program("print(len(flor.query('label')))\nfor e in flor.loop('epoch', 2): flor.log('label', e)", "own.py")
         self.assertEqual(self.python("own.py", "--flor", "labels").stdout, "2\n")
 
+    def test_means_come_from_all_runs_of_their_groups(self):
+        self.python("label.py", "a.pdf", "bb.pdf", "--flor", "labels", "--kwargs", "annotator=eve")
+        self.program("print(flor.query('label', experiment='labels', over='annotator')['n'].tolist())\n"
+                     "for e in flor.loop('epoch', 2): pass", "means.py")
+        recorded = self.record("means.py", "m")
+        self.assertEqual(recorded.stdout, "[2, 2]\n")
+        self.assertEqual(self.inputs("m"),
+                         [("query", "label --experiment labels --over annotator", 2, ["labels", "labels"])])
+        self.label("labels", "a.pdf")
+        self.assertEqual(self.python("means.py", "--replay_flor").stdout, recorded.stdout)
+
     def test_a_question_that_was_added_since_makes_a_replay_doubtful(self):
         self.record("train.py", "t")
         self.program(self.ASKS + "    flor.query('label', run='labels')\n")
