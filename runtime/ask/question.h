@@ -36,7 +36,7 @@ using ParseRun = std::function<RunChoice(const std::string& text)>;
 std::vector<RunChoice> choose(const store::Store& store, const Question& question,
                               const ParseRun& parse, std::int64_t now_us);
 
-/// What to read of a run. If values outside of loops need a query of their own, it comes first.
+/// The queries for a run. If values outside of loops need a query of their own, it comes first.
 std::vector<store::ValueQuery> queries(const Question& question, const RunChoice& choice);
 
 /// The requested values of one run, joined.

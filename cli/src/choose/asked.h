@@ -1,4 +1,4 @@
-// What the command and programs that ask by flor::query have in common.
+// Names that the command shares with programs that ask by flor::query.
 #pragma once
 
 #include "ask/condition.h"

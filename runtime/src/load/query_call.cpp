@@ -19,7 +19,7 @@
 namespace flor::detail {
 namespace {
 
-/// What the array of an answer is called in the record.
+/// The name of the array that holds an answer in the record.
 constexpr std::string_view kRowsName = "rows";
 constexpr std::string_view kStatusPrefix = "flor status ";
 constexpr std::size_t kWordsMax = 4096, kSourcesMax = 1000;
@@ -35,13 +35,20 @@ std::string checked(std::string words) {
       "flor::query: the question reads like a secret, which no record may hold: ask without it");
 }
 
+/// From here on a run that was killed and is resumed is told the same.
+void make_durable() {
+  Runtime* session = runtime();
+  if (!session || session->mode() != Mode::record) return;
+  run_inside([&] { (void)session->find_checkpoint(false); });  // it waits for all that was logged
+}
+
 /// Says where another rank was given other rows. What each was given is durable before it looks, so
 /// that the later one of two sees both.
 void compare_ranks(Runtime& session, const std::string& words, const store::Digest& digest,
                    std::int64_t epoch) {
   const store::Run& run = session.run();
   if (!run.start.rank) return;
-  session.make_durable();
+  make_durable();
   (void)session.store().catalog().follow();
   for (const store::Run& rank : session.store().catalog().ranks(run.start.rank->group)) {
     if (rank.id == run.id) continue;
@@ -58,11 +65,6 @@ void compare_ranks(Runtime& session, const std::string& words, const store::Dige
                                  "nothing else is recorded",
                                  words, run.start.rank->rank, rank.start.rank->rank));
   }
-}
-
-/// Whenever the program is killed from here on, what goes on is told the same.
-void make_durable() {
-  if (Runtime* session = runtime()) run_inside([&] { session->make_durable(); });
 }
 
 }  // namespace

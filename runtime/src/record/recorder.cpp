@@ -408,16 +408,12 @@ void Recorder::score_checkpoint(std::string_view name,
 
 std::optional<store::FoundCheckpoint> Recorder::find_checkpoint(bool best) {
   fence();
-  make_durable();
-  return storage_.find(best);
-}
-
-void Recorder::make_durable() {
   background_->post([this] {
     storage_.rows().flush_logged();
     storage_.flush_progress();  // an epoch only counts when it is known to be complete
   });
   background_->drain();
+  return storage_.find(best);
 }
 
 // ---------------------------------------------------------------------------------------------

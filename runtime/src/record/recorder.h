@@ -40,7 +40,6 @@ class Recorder : public Runtime {
   std::optional<std::string> argument_text(std::string_view name, Fallback fallback) override;
   void note_argument(const store::Argument& argument) override;
   std::optional<store::Value> recorded_pinned(std::string_view name) override;
-  void make_durable() override;
   void fence() noexcept override { loops_.taker().fence(); }
   void settle() noexcept override { loops_.taker().settle(); }
   void keep_checkpoints(const store::CheckpointStrategy& strategy) override;

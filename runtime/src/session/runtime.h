@@ -135,8 +135,6 @@ class Runtime {
   virtual void arrive(Frame& frame, bool gone) = 0;
 
   virtual ProgramFiles& files() = 0;
-  /// Waits until what a recording was told so far is durable.
-  virtual void make_durable() {}
 
   Registry& registry() { return registry_; }
   Journal& journal() { return journal_; }
