@@ -120,11 +120,12 @@ struct QueryOptions {
 ///
 /// In a recorded session the answer is an input of the run: the rows are kept with it, `flor show`
 /// lists the question with the runs that its rows came from, and a replay, a resumed or a forked
-/// run is given the kept rows, whatever was logged, found by replays or removed since, as by
-/// flor::pinned. So is a program that came past the NotFound of a question that had no answer. A
-/// question that the record does not have is asked of the store as it is now; a replay is doubtful
-/// from there on. Without a session nothing is kept, and the store is $FLOR_HOME, else ~/.flor.
-/// Each rank asks for itself; where one of them is given other rows than another, a line says so.
+/// run is given the kept rows up to where it goes on, whatever was logged, found by replays or
+/// removed since, as by flor::pinned. So is a program that came past the NotFound of a question
+/// that had no answer. A question that the record does not have is asked of the store as it is now;
+/// a replay is doubtful from there on. Without a session nothing is kept, and the store is
+/// $FLOR_HOME, else ~/.flor. Each rank asks for itself; where one of them is given other rows than
+/// another, a line says so.
 ///
 /// With a session only for the thread of flor::init, and not inside of flor::pinned. Throws
 /// NotFound where no run or no value has such a name; UsageError where options exclude each other,
