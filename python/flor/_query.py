@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,10 +54,46 @@ def query(*names: str, **options: Any) -> Any:
     """The values of that name as a frame of pandas, a row a place: `flor.query("loss", "accuracy", run="digits")`.
     Each loop has a column of its name, the number of the iteration, and `document_value` if its iterations have values.
     Options are those of the command `flor query` without their dashes: `where="lr>0.1"`, `all=True`. Values that a replay
-    found carry their verdict in the column of that name. Numbers that are not finite are kept."""
+    found carry their verdict in the column of that name. Numbers that are not finite are kept.
+
+    In a recorded session the answer is an input of the run, which `flor show` lists with the runs that its rows came
+    from. It is kept with the run: a replay, a resumed or a forked run is given the same rows again, whatever was logged
+    or removed since. The run that asks, and other ranks of it, are left out. A question that the record does not have
+    is asked of the store as it is now; a replay is doubtful from there on. With a session only for the thread of
+    flor.init, and not inside of flor.pinned."""
     import pandas
-    return pandas.DataFrame.from_records(
-        [_flat(json.loads(line)) for line in _ask("query", "--jsonl", *_words(names, options)).splitlines()])
+    return pandas.DataFrame.from_records([_flat(row) for row in _answered(_words(names, options))])
+
+
+def _answered(words: List[str]) -> List[Dict[str, Any]]:
+    call = _engine.QueryCall(shlex.join(words))
+    if not call.keeps:
+        return json.loads(_ask("query", "--json", *words))["rows"]
+    answer = call.recorded()
+    if answer is None:
+        answer = _asked_and_kept(call, words)
+    document = json.loads(answer)
+    rows = document["rows"]
+    grouped = [key for group in document.get("groups", []) for key in group["runs"]]
+    call.entered(answer, len(rows), list(dict.fromkeys(grouped or [row["run"] for row in rows])))
+    return rows
+
+
+def _asked_and_kept(call: Any, words: List[str]) -> str:
+    """Also an error, since the program may come past it."""
+    without = [word for run in _engine.QueryCall.own_runs for word in ("--without", run)]
+    call.begin()
+    try:
+        answer = _ask("query", "--json", *words, *without)
+    except _engine.UsageError:  # a mistake in the program, which its record need not have
+        raise
+    except _engine.Error as error:
+        call.keep_error(error.status, str(error))
+        raise
+    finally:
+        call.end()
+    call.keep(answer)
+    return answer
 
 
 def _flat(row: Dict[str, Any]) -> Dict[str, Any]:

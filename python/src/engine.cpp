@@ -1,5 +1,6 @@
 // The module flor._engine: Flor's engine for Python. Users call the Python files in flor/, which
 // call it.
+#include "base/hosted_program.h"
 #include "errors.h"
 #include "gil.h"
 #include "host.h"
@@ -7,10 +8,9 @@
 #include "logging.h"
 #include "loop_iterator.h"
 #include "pinned.h"
-#include "state.h"
-
-#include "base/hosted_program.h"
+#include "questions.h"
 #include "session/runtime.h"
+#include "state.h"
 
 #include <flor/arg.h>
 #include <flor/checkpoint_strategy.h>
@@ -142,9 +142,8 @@ void bind_session(py::module_& module) {
   module.def("note_early", [](std::size_t count) {
     static_cast<void>(detail::add_slots(std::vector<detail::Slot>(count)));
   });
-  module.def("drop_slots", [](const std::vector<std::uint64_t>& tickets) {
-    detail::drop_slots(tickets);
-  });
+  module.def("drop_slots",
+             [](const std::vector<std::uint64_t>& tickets) { detail::drop_slots(tickets); });
 }
 
 void bind_checkpoints(py::module_& module) {
@@ -202,5 +201,6 @@ PYBIND11_MODULE(_engine, module) {
   py::bind_logging(module);
   py::bind_iterations(module);
   py::bind_pinned(module);
+  py::bind_questions(module);
   py::bind_loop_iterator(module);
 }

@@ -1,5 +1,5 @@
 // The language of --where: what it means, what it refuses, and that it survives any text.
-#include "choose/condition.h"
+#include "choose/asked.h"
 
 #include <flor/store/error.h>
 

@@ -1,5 +1,5 @@
 // Values of several metrics, joined on the loop indices that they have in common.
-#include "view/join.h"
+#include "choose/asked.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,5 @@
 // Listings: runs that the index preselects are the runs that a look at each of them finds.
-#include "choose/condition.h"
-#include "choose/listing.h"
+#include "choose/asked.h"
 #include "cli/fixture.h"
 #include "database/sqlite.h"
 #include "serve/run_table.h"
@@ -32,10 +31,11 @@ class ListingTest : public CliTest {
   void record_many(int runs) {
     std::mt19937 random(7);
     const auto pick = [&](const auto& from) { return from[random() % std::size(from)]; };
-    constexpr double kReals[] = {0.1, 0.5, 1, 2, -3, 0.30000000000000004, 1e300, kNan,
-                                 std::numeric_limits<double>::infinity()};
+    constexpr double kReals[] = {0.1,   0.5,  1,
+                                 2,     -3,   0.30000000000000004,
+                                 1e300, kNan, std::numeric_limits<double>::infinity()};
     constexpr std::int64_t kIntegers[] = {0, 1, 2, kLarge, kLarge - 1, -7};
-    const std::string kTexts[] = {"0.5",  "12abc", "abc", "",   "inf", "-inf", "nan",
+    const std::string kTexts[] = {"0.5",  "12abc", "abc", "",     "inf", "-inf", "nan",
                                   "1e-3", "1e400", " 1",  "0x10", "2",   "0"};
     for (int i = 0; i < runs; ++i) {
       store::NewRun start;
@@ -78,7 +78,8 @@ class ListingTest : public CliTest {
     plan.metrics = plan.arguments = true;
     std::vector<ListedRun> runs = read_listing(store(), plan, 0);
     cli::keep_where(runs, where, 0);
-    if (runs.size() > limit) runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(limit), runs.end());
+    if (runs.size() > limit)
+      runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(limit), runs.end());
     std::vector<std::string> keys;
     for (const ListedRun& facts : runs) keys.push_back(facts.run.key);
     return keys;
@@ -86,9 +87,9 @@ class ListingTest : public CliTest {
 };
 
 std::string comparison() {
-  const auto column = *rc::gen::element<std::string>(
-      "loss", "loss:min", "loss:max", "loss:count", "a:min", "a:min:max", "x", "arg:x", "metric:x",
-      "lr", "a", "epochs", "status", "experiment");
+  const auto column = *rc::gen::element<std::string>("loss", "loss:min", "loss:max", "loss:count",
+                                                     "a:min", "a:min:max", "x", "arg:x", "metric:x",
+                                                     "lr", "a", "epochs", "status", "experiment");
   const auto op = *rc::gen::element<std::string>("=", "!=", "<", "<=", ">", ">=", "~");
   const auto bound = *rc::gen::element<std::string>(
       "0.1", "0.5", "0", "-1", "1e300", "inf", "-inf", "nan", "abc", "12", "9007199254740992",

@@ -1,6 +1,6 @@
 #include "choose/run_groups.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/telling_arguments.h"
 #include "output/terminal_text.h"

@@ -1,11 +1,8 @@
 // Parses runs and epochs as users write them: RUN, RUN@EPOCH, RUN@best, A..B.
 #pragma once
 
-#include <flor/store/catalog.h>
-#include <flor/store/store.h>
+#include "ask/runs.h"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,26 +11,17 @@ namespace flor::cli {
 
 class Context;
 
-/// A range of epochs from 0 on, both ends included.
-struct EpochRange {
-  std::int64_t first = 0;
-  std::int64_t last = INT64_MAX;
-};
+using ask::default_run;
+using ask::EpochRange;
+using ask::parse_epochs;
+using ask::parse_run;
+using ask::ranks_with;
+using ask::RunChoice;
+using ask::short_commit;
+using ask::short_key;
+using ask::stand_for_group;
+using ask::title;
 
-/// Parses "3", "2..5", "2..", "..5". Throws UsageError.
-EpochRange parse_epochs(std::string_view text);
-
-struct RunChoice {
-  store::Run run;
-  std::optional<std::int64_t> epoch;  ///< of RUN@EPOCH or RUN@latest
-  std::string saved = {};             ///< of RUN@NAME: the name of a checkpoint that the program
-                                      ///< saved
-};
-
-/// Parses RUN, or RUN with a checkpoint in the forms of `store::find_place`. RUN@latest and
-/// RUN@best become the epoch, or the saved checkpoint, that they mean. Throws NotFound with the
-/// nearest names, UsageError if the text is ambiguous.
-RunChoice parse_run(const store::Store& store, std::string_view text);
 /// The run that such a text names; a checkpoint in the text is ignored.
 store::Run parse_run_alone(const store::Catalog& catalog, std::string_view text);
 /// Like parse_run, for commands on whole runs: a checkpoint in the text is a UsageError.
@@ -42,23 +30,5 @@ store::Run parse_whole_run(const store::Catalog& catalog, std::string_view text)
 /// Like the functions above, but also prints which fetched runs of the same name are not meant.
 RunChoice parse_run(Context& context, std::string_view text);
 store::Run parse_whole_run(Context& context, std::string_view text);
-
-/// The run that is meant when the user names none: the latest run of the name last recorded in this
-/// repository or a directory above it; without one, the latest run of all. Throws NotFound in an
-/// empty store.
-store::Run default_run(const store::Catalog& catalog);
-
-/// All ranks of the group of `run`, in order; only `run` itself if it has no ranks.
-std::vector<store::Run> ranks_with(const store::Catalog& catalog, const store::Run& run);
-/// Makes `run`, one rank, represent its whole group: the state and the bytes of all ranks together,
-/// and the message of the first rank that has one.
-void stand_for_group(const store::Catalog& catalog, store::Run& run);
-
-/// The first digits of the key, by which users name a run.
-std::string short_key(const store::Run& run);
-/// Key and experiment, "3f2a91c4 (linear)", safe to print.
-std::string title(const store::Run& run);
-/// The first digits of the commit, or "-" if there is none.
-std::string short_commit(std::string_view commit);
 
 }  // namespace flor::cli

@@ -1,17 +1,11 @@
 #include "choose/runs_where.h"
 
-#include "choose/condition.h"
-#include "choose/listing.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
-#include "output/terminal_text.h"
 #include "shell/context.h"
 
-#include <flor/store/error.h>
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace flor::cli {
 namespace {
@@ -64,24 +58,6 @@ std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted) 
   }
   if (runs.empty()) none_meets(wanted.where);
   return runs;
-}
-
-void keep_runs_where(const store::Catalog& catalog, std::vector<store::Run>& runs,
-                     const std::vector<std::string>& where, std::int64_t now_us) {
-  if (where.empty()) return;
-  std::vector<ListedRun> facts;
-  for (store::Run& run : runs) {
-    const std::int64_t id = run.id;
-    facts.push_back({std::move(run), catalog.metrics(id), catalog.arguments(id)});
-  }
-  keep_where(facts, where, now_us);
-  runs.clear();
-  for (ListedRun& fact : facts) runs.push_back(std::move(fact.run));
-}
-
-void none_meets(const std::vector<std::string>& where) {
-  throw NotFound(fmt::format("no run meets '{}': 'flor list --columns A,B' shows what runs have",
-                             printable(fmt::format("{}", fmt::join(where, "' and '")))));
 }
 
 }  // namespace flor::cli

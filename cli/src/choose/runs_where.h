@@ -2,9 +2,10 @@
 // runs.
 #pragma once
 
+#include "choose/asked.h"
+
 #include <flor/store/catalog.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,5 @@ struct RunsWanted {
 /// newest first, and no word means all runs of the store if there are conditions, else the runs of
 /// the default run's experiment. Throws NotFound if no run meets the conditions.
 std::vector<store::Run> choose_runs(Context& context, const RunsWanted& wanted);
-
-/// Keeps only the runs that meet all conditions. Throws NotFound for a column that no run has.
-void keep_runs_where(const store::Catalog& catalog, std::vector<store::Run>& runs,
-                     const std::vector<std::string>& where, std::int64_t now_us);
-
-/// Throws NotFound, saying that no run meets the conditions.
-[[noreturn]] void none_meets(const std::vector<std::string>& where);
 
 }  // namespace flor::cli

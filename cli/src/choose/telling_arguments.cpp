@@ -1,6 +1,6 @@
 #include "choose/telling_arguments.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "output/terminal_text.h"
 
 #include <algorithm>

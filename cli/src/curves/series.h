@@ -1,6 +1,7 @@
 // Metrics as curves: the numbers logged under a name, over epochs, steps or time.
 #pragma once
 
+#include "choose/asked.h"
 #include "curves/course.h"
 #include "curves/spread.h"
 
@@ -64,21 +65,5 @@ SeriesAnswer averaged(std::span<const SeriesAnswer> runs);
 /// most useful axis.
 bool has_steps(const store::Store& store, std::span<const store::Run> runs,
                std::span<const std::string> metrics);
-
-/// All metrics of the runs, in the order in which they were first logged.
-std::vector<std::string> metric_names(const store::Catalog& catalog,
-                                      std::span<const store::Run> runs);
-/// The metrics among them whose last value is a number, without doubtful values.
-std::vector<std::string> number_names(const store::Catalog& catalog,
-                                      std::span<const store::Run> runs);
-/// Whether `metric` is a measure of the machine, such as "machine/cpu", of which one of the runs
-/// has samples.
-bool has_samples(const store::Catalog& catalog, std::span<const store::Run> runs,
-                 const std::string& metric);
-/// Throws NotFound, with the existing names, if none of the runs has one of `metrics`, and
-/// UsageError if `metrics` is empty. `how`: an example of the command for the message ("flor query
-/// METRIC...").
-void require_metrics(const store::Catalog& catalog, std::span<const store::Run> runs,
-                     std::span<const std::string> metrics, std::string_view how);
 
 }  // namespace flor::cli

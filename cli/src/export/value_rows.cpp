@@ -40,7 +40,7 @@ class CsvRows {
     csv_.field(loop_text(value.place.path));
     csv_.field(index_text(value.place.epoch));
     csv_.field(index_text(value.place.step));
-    for (const LoopColumns::Cell& cell : loops_.of(run.id, value.place)) csv_.field(cell.exact);
+    for (const auto& cell : loops_.of(run.id, value.place)) csv_.field(exact(cell));
     csv_.field(fmt::format("{}", value.ordinal));
     csv_.field(store::to_string(value.type));
     csv_.field(exact(value.type, value.value));
@@ -69,7 +69,7 @@ Json value_json(const store::Run& run, const Value& value, const ColumnsBesideVa
               {"value", to_json(value.type, value.value)},
               {"origin", std::string(origin_of(value))},
               {"verdict", std::string(verdict_of(value))},
-              {"loops", loops.json_of(run.id, value.place)}};
+              {"loops", loops_json(loops, run.id, value.place)}};
   if (!beside.titles().empty()) result["columns"] = beside.json_of(run.id);
   return result;
 }

@@ -1,12 +1,14 @@
 // Colours for output. A colour only emphasizes: the text says the same without it.
 #pragma once
 
+#include "ask/shown.h"
+
 #include <string>
 #include <string_view>
 
 namespace flor::cli {
 
-enum class Tone : unsigned char { plain, strong, faint, good, warning, bad, hindsight };
+using ask::Tone;
 
 enum class ColorChoice { automatic, always, never };
 

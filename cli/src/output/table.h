@@ -12,7 +12,7 @@
 
 namespace flor::cli {
 
-enum class Align : unsigned char { left, right };
+using ask::Align;
 
 /// Rows of cells, printed in aligned columns two spaces apart. `add` makes the text of a cell
 /// printable. Suitable for a million rows: one string holds the text of all cells.

@@ -1,6 +1,7 @@
 // Text for a terminal: makes it safe to print, measures it, and suggests the nearest known word.
 #pragma once
 
+#include "ask/words.h"
 #include "base/text.h"
 
 #include <cstddef>
@@ -12,6 +13,8 @@
 
 namespace flor::cli {
 
+using ask::did_you_mean;
+using ask::nearest;
 using store::printable;
 using store::shell_word;
 
@@ -27,11 +30,5 @@ std::size_t display_width(std::string_view text);
 
 /// The beginning of a printable text, at most `width` columns wide; a cut text ends in "…".
 std::string shortened(std::string_view text, std::size_t width);
-
-/// The candidate that `word` probably means; nullopt if none is similar enough.
-std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
-
-/// ": did you mean 'x'?", or an empty text.
-std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace flor::cli

@@ -33,7 +33,7 @@ constexpr std::array kDashes = {Dash{0, 0}, Dash{7, 3}, Dash{2, 2.5}};
 
 constexpr double kMargin = 14, kLabelSize = 12, kTitleSize = 14, kNoteSize = 10.5;
 constexpr double kTitleRoom = 26, kAxisRoom = 24, kXLabelRoom = 20, kLegendLine = 19;
-constexpr double kSample = 26;  // length of the line sample in the legend
+constexpr double kSampleWidth = 26;  // length of the line sample in the legend
 constexpr std::size_t kLegendMax = 40, kDiscsMax = 60;
 
 Stroke stroke_of(std::size_t look) {
@@ -157,7 +157,7 @@ class PictureDrawer {
     for (const LegendEntry& entry : legend_.entries) {
       widest = std::max(widest, canvas_->text_width(entry.label, kLabelSize, false));
     }
-    widest = std::min(widest + kSample + 28, room);
+    widest = std::min(widest + kSampleWidth + 28, room);
     legend_.columns = std::max<std::size_t>(1, static_cast<std::size_t>(room / widest));
     legend_.columns = std::min(legend_.columns, legend_.entries.size());
     legend_.column_width = widest;
@@ -171,10 +171,10 @@ class PictureDrawer {
       const double y = top + static_cast<double>(i / legend_.columns) * kLegendLine + 10;
       Stroke stroke = stroke_of(entry.look);
       stroke.width = 2.2;
-      const std::array sample = {Spot{x, y - 4}, Spot{x + kSample, y - 4}};
+      const std::array sample = {Spot{x, y - 4}, Spot{x + kSampleWidth, y - 4}};
       canvas_->line(sample, stroke);
-      canvas_->text({x + kSample + 7, y},
-                    fitted(entry.label, kLabelSize, legend_.column_width - kSample - 16),
+      canvas_->text({x + kSampleWidth + 7, y},
+                    fitted(entry.label, kLabelSize, legend_.column_width - kSampleWidth - 16),
                     {kInk, kLabelSize, false, Anchor::start});
     }
     if (legend_.more == 0) return;

@@ -1,9 +1,10 @@
 #include "serve/run_table.h"
 
-#include "choose/condition.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/telling_arguments.h"
 #include "index/values/overview.h"
+#include "output/table.h"
 #include "output/time.h"
 #include "output/values.h"
 

@@ -2,7 +2,7 @@
 // that the page holds only the visible rows.
 #pragma once
 
-#include "choose/listing.h"
+#include "choose/asked.h"
 #include "output/json.h"
 
 #include <chrono>
@@ -52,8 +52,8 @@ class RunTable {
   /// The runs as they were read at one time.
   struct Contents {
     std::vector<ListedRun> runs;
-    std::vector<std::string> texts;  ///< the texts that a search looks in, by run
-    std::vector<std::string> usual;  ///< columns that are shown by default
+    std::vector<std::string> texts;        ///< the texts that a search looks in, by run
+    std::vector<std::string> usual;        ///< columns that are shown by default
     std::set<std::string> text_arguments;  ///< arguments that are texts in some run
     std::int64_t seen = -1;                ///< change mark of the catalog when they were read
     bool is_whole = false;                 ///< whether it has all runs that the catalog had, not

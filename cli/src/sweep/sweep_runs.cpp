@@ -1,6 +1,6 @@
 #include "sweep/sweep_runs.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "output/values.h"
 #include "protocol/flags.h"
 #include "protocol/sweep_fact.h"

@@ -1,6 +1,6 @@
 #include "sweep/sweep_table.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/telling_arguments.h"
 #include "curves/series.h"

@@ -1,6 +1,6 @@
 #include "view/columns_beside_values.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/telling_arguments.h"
 #include "output/time.h"
 #include "output/values.h"

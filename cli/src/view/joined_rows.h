@@ -1,9 +1,9 @@
 // Describes joined values: their origins and verdicts, and rows as JSON (specified by docs/cli.md).
 #pragma once
 
+#include "choose/asked.h"
 #include "output/color.h"
 #include "output/json.h"
-#include "view/join.h"
 
 #include <flor/store/catalog.h>
 
@@ -13,16 +13,9 @@
 
 namespace flor::cli {
 
-/// "recorded", "hindsight" or "evaluated"; if several values have different origins
-/// "recorded+hindsight".
-std::string_view origin_of(const store::Value& value);
-std::string origin_of(std::span<const store::Value* const> cells);
-/// How much a value can be trusted: "recorded", "verified", ...; "evaluated" for an evaluator's
-/// value.
-std::string_view verdict_of(const store::Value& value);
-std::string verdict_of(std::span<const store::Value* const> cells);
-/// Whether `name` is the name under which the catalog keeps doubtful values of `metric`.
-bool is_doubtful_of(std::string_view name, std::string_view metric);
+using ask::origin_of;
+using ask::verdict_of;
+
 /// The tone by which a table marks values that the run itself did not log.
 Tone origin_tone(const store::Value& value);
 

@@ -1,6 +1,6 @@
 #include "view/live_run.h"
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "lock/signs_of_life.h"
 #include "output/values.h"

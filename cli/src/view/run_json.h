@@ -1,7 +1,7 @@
 // JSON objects that describe a run as docs/cli.md specifies, for all commands.
 #pragma once
 
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "output/json.h"
 
 #include <flor/store/catalog.h>

@@ -81,19 +81,27 @@ ShownRun ShownRun::read(const store::Store& store, store::Run run) {
     point = group_point(catalog, run, ranks);
   }
   ShownRun shown{std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
-          catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
-          catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
-          std::move(point),       catalog.recording(id),  catalog.decisions(id),
-          catalog.gaps(id),       catalog.saved(id),      catalog.discarded(id),
-          catalog.strategy(id),   std::move(build),       std::move(recipe),
-          std::move(ranks)};
+                 catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
+                 catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
+                 std::move(point),       catalog.recording(id),  catalog.decisions(id),
+                 catalog.gaps(id),       catalog.saved(id),      catalog.discarded(id),
+                 catalog.strategy(id),   std::move(build),       std::move(recipe),
+                 std::move(ranks)};
   shown.decisions = with_gaps(shown);
   shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
   shown.forks.is_parent_there = !shown.forks.from || is_there(catalog, shown.forks.from->parent);
   constexpr std::size_t kKin = 100;
   for (store::UsedFile& file : store::files_of(store, id)) {
     std::vector<store::FileKin> kin = store::kin_of(store, id, file, kKin);
-    shown.files.all.push_back({std::move(file), std::move(kin)});
+    const auto is_same_answer = [&](const store::UsedFile& last) {
+      return file.kind == store::UsedKind::query && last.kind == file.kind &&
+             last.name == file.name && last.epoch == file.epoch && last.digest == file.digest;
+    };
+    if (!shown.files.all.empty() && is_same_answer(shown.files.all.back().file)) {
+      std::ranges::move(kin, std::back_inserter(shown.files.all.back().kin));
+    } else {
+      shown.files.all.push_back({std::move(file), std::move(kin)});
+    }
   }
   shown.files.readers = store::readers_of(store, shown.run.key, kKin);
   return shown;

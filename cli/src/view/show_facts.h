@@ -40,14 +40,16 @@ struct ShownRun {
     bool is_parent_there = true;      ///< false: the run that this run was forked from was removed
   } forks = {};
 
-  /// A file that the run has read or written, and the runs that this connects it with.
+  /// A file that the run has read or written, and the runs that this connects it with; an answer to
+  /// a question once.
   struct File {
     store::UsedFile file;
     std::vector<store::FileKin> kin;  ///< latest first, the first few
   };
   struct Files {
     std::vector<File> all;
-    std::vector<store::FileKin> readers;  ///< runs that loaded its checkpoints, as `kin`
+    std::vector<store::FileKin> readers;  ///< runs that asked for its values or loaded its
+                                          ///< checkpoints, as `kin`
   } files = {};
 
   static ShownRun read(const store::Store& store, store::Run run);

@@ -26,8 +26,11 @@ std::string kin_text(const std::vector<store::FileKin>& kin) {
   return text.empty() ? "-" : text;
 }
 
-/// "12.3 MB", "3 files, 1.2 GB"
+/// "12.3 MB", "3 files, 1.2 GB", "8 rows, 1.2 kB"
 std::string size_of(const store::UsedFile& file) {
+  if (file.kind == store::UsedKind::query) {
+    return fmt::format("{}, {}", counted(file.files, "row"), bytes(file.bytes));
+  }
   if (file.kind != store::UsedKind::directory) return bytes(file.bytes);
   return fmt::format("{} file{}, {}", file.files, file.files == 1 ? "" : "s", bytes(file.bytes));
 }
@@ -66,9 +69,9 @@ void print_files(Context& context, const ShownRun& shown, bool all) {
   print_use(context, shown, store::FileUse::input, all);
   print_use(context, shown, store::FileUse::output, all);
   if (shown.files.readers.empty()) return;
-  context.out().write(fmt::format("\n{}\n  {}\n",
-                                  context.style().paint(Tone::strong, "checkpoints read by"),
-                                  printable(kin_text(shown.files.readers))));
+  context.out().write(fmt::format(
+      "\n{}\n  {}\n", context.style().paint(Tone::strong, "values and checkpoints read by"),
+      printable(kin_text(shown.files.readers))));
 }
 
 Json kin_json(const store::FileKin& kin) {
@@ -83,11 +86,13 @@ Json files_json(const ShownRun& shown, store::FileUse use) {
     if (file.use != use) continue;
     Json kin = Json::array();
     for (const store::FileKin& one : each.kin) kin.push_back(kin_json(one));
+    const bool is_query = file.kind == store::UsedKind::query;
     files.push_back({{"name", json_text(file.name)},
                      {"place", json_text(file.place)},
                      {"kind", std::string(store::to_string(file.kind))},
                      {"bytes", file.bytes},
-                     {"files", file.files},
+                     {"files", is_query ? Json(nullptr) : Json(file.files)},
+                     {"rows", is_query ? Json(file.files) : Json(nullptr)},
                      {"digest", file.digest.hex()},
                      {"epoch", file.epoch < 0 ? Json(nullptr) : Json(file.epoch)},
                      {use == store::FileUse::input ? "from" : "read_by", std::move(kin)}});

@@ -10,5 +10,6 @@
 #include <flor/loop.h>
 #include <flor/overlap.h>
 #include <flor/pinned.h>
+#include <flor/query.h>
 #include <flor/session.h>
 #include <flor/state.h>

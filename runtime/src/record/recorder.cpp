@@ -132,9 +132,7 @@ Recorder::Recorder(Flags flags)
                 .group = group_,
                 .flush_journal = [this] { flush_journal(); },
                 .written_files =
-                    [this] {
-                      return files_ ? files_->written() : std::vector<store::UsedFile>();
-                    },
+                    [this] { return files_ ? files_->written() : std::vector<store::UsedFile>(); },
                 .epoch = [this]() -> std::optional<std::int64_t> {
                   std::optional<std::int64_t> epoch;
                   if (resumer_.checks()) return epoch;
@@ -436,10 +434,10 @@ std::optional<store::Value> Recorder::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(catalog, runs, name, journal_);
   if (found.tells && found.here.suppressed) {
     say(Level::warn,
-        fmt::format("flor::pinned(\"{}\"), {}, is not in the record of run {}: its function is "
-                    "called again, and what it returns on the way to where the run goes on may be "
-                    "something else",
-                    name, print_place(found.here.place), run_.key.substr(0, 8)));
+        fmt::format(
+            "{}, {}, is not in the record of run {}: it is asked again, and what it returns "
+            "on the way to where the run goes on may be something else",
+            print_pinned_call(name), print_place(found.here.place), run_.key.substr(0, 8)));
   }
   return std::move(found.value);
 }

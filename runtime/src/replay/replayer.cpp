@@ -341,11 +341,11 @@ std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
   if (found.value || !in_record_) return std::move(found.value);
   const std::string where =
-      fmt::format("flor::pinned(\"{}\"), {},", name, print_place(found.here.place));
+      fmt::format("{}, {},", print_pinned_call(name), print_place(found.here.place));
   // Behind the parts that are complete: what came before is not doubtful.
   post([this, why = where + " is not in the record"](PartChecker&) { comparison_.doubt(why); });
   if (found.tells) {
-    say(Level::warn, fmt::format("{} is not in the record of run {}: its function is called, and "
+    say(Level::warn, fmt::format("{} is not in the record of run {}: it is asked now, and "
                                  "everything from here on is doubtful",
                                  where, run_.key.substr(0, 8)));
   }

@@ -1,6 +1,7 @@
 #include "resume/rehearsal.h"
 
 #include "index/catalog/resume_point.h"
+#include "resume/fork_point.h"
 #include "state/registry.h"
 
 #include <flor/store/error.h>

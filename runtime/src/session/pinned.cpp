@@ -174,6 +174,11 @@ bool text_of_pinned(const PinnedValue& value, std::string& text) {
   return is_array || value.form == Form::text;
 }
 
+std::string print_pinned_call(std::string_view name) {
+  if (!name.starts_with(kQueryPrefix)) return fmt::format("flor::pinned(\"{}\")", name);
+  return fmt::format("flor::query {}", name.substr(kQueryPrefix.size()));
+}
+
 FoundPinned PinnedValues::next(const store::Catalog& catalog, const std::vector<std::int64_t>& runs,
                                std::string_view name, Journal& journal) {
   const std::string series = std::string(kPinnedPrefix) + std::string(name);
@@ -212,15 +217,14 @@ PinnedCall::PinnedCall(std::string_view name) : name_(name) {
   if (name.empty()) throw UsageError("flor::pinned(\"\"): a pinned value needs a name");
   if (!session->own_thread()) {
     throw UsageError(
-        fmt::format("flor::pinned(\"{}\") was called in another thread than flor::init: call it "
-                    "where the loops are",
-                    name));
+        fmt::format("{} was called in another thread than flor::init: call it where the loops are",
+                    print_pinned_call(name)));
   }
   if (inside_pinned) {
-    throw UsageError(
-        fmt::format("flor::pinned(\"{}\") was called by the function of another pinned value, "
-                    "which a replay does not call: pin one of the two",
-                    name));
+    throw UsageError(fmt::format(
+        "{} was called by the function of another pinned value, which a replay does not "
+        "call: pin one of the two",
+        print_pinned_call(name)));
   }
   if (named_iteration()) {
     throw UsageError(

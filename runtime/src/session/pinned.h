@@ -17,6 +17,10 @@ namespace flor::detail {
 /// A pinned value is a value of the run, of this prefix and its name; `flor::log` refuses such
 /// names, since the values of one name are counted at their place.
 inline constexpr std::string_view kPinnedPrefix = "pinned:";
+/// The answer to a question of flor::query is pinned under this prefix and its words.
+inline constexpr std::string_view kQueryPrefix = "flor.query ";
+/// A call that pins, for messages: flor::pinned("rate"), flor::query loss --latest
+std::string print_pinned_call(std::string_view name);
 /// The key of a JSON text that stands for an exception instead of a value: {"flor:threw":
 /// "std::out_of_range", "message": "..."}.
 inline constexpr const char* kThrewKey = "flor:threw";

@@ -202,4 +202,13 @@ void RecordedFiles::loaded(const std::string& reference, const store::Digest& di
   if (file.source != run_.key) enter_(file);
 }
 
+void RecordedFiles::asked(const store::UsedFile& answer, const std::vector<std::string>& runs) {
+  if (runs.empty()) return enter_(answer);
+  for (const std::string& run : runs) {
+    store::UsedFile file = answer;
+    file.source = run;
+    enter_(file);
+  }
+}
+
 }  // namespace flor::detail

@@ -32,6 +32,8 @@ class ProgramFiles {
   /// It has loaded a checkpoint, KEY@EPOCH or KEY@NAME.
   virtual void loaded(const std::string& /*reference*/, const store::Digest& /*digest*/,
                       std::uint64_t /*bytes*/) {}
+  /// It was given the answer to a question, which came from the runs with these keys.
+  virtual void asked(const store::UsedFile& /*answer*/, const std::vector<std::string>& /*runs*/) {}
 };
 
 /// Thread-safe, but for `know`.
@@ -89,6 +91,7 @@ class RecordedFiles final : public ProgramFiles {
   std::filesystem::path output(const std::filesystem::path& path) override;
   void loaded(const std::string& reference, const store::Digest& digest,
               std::uint64_t bytes) override;
+  void asked(const store::UsedFile& answer, const std::vector<std::string>& runs) override;
   std::vector<store::UsedFile> written() { return files_.written(); }
 
  private:

@@ -1,6 +1,5 @@
 // flor list: lists experiments and runs, newest first.
-#include "choose/listing.h"
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/telling_arguments.h"
 #include "commands/commands.h"

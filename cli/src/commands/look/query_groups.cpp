@@ -110,9 +110,8 @@ class GroupPrinter {
       : context_(context), question_(question), groups_(std::move(groups)) {
     each_row(
         [this](const GroupRows&, const RowKey& key, const RowValue&) { loops_.add(key.path); });
-    std::vector<std::string> taken{"metric", "loop", "epoch", "step", "ordinal",  "runs",
-                                   "n",      "mean", "min",   "max",  "deviation",
-                                   "not_finite"};
+    std::vector<std::string> taken{"metric", "loop", "epoch", "step", "ordinal",   "runs",
+                                   "n",      "mean", "min",   "max",  "deviation", "not_finite"};
     for (const GroupKey& key : keys()) taken.push_back(key.name);
     loops_.settle(
         question.form == GroupForm::table ? LoopColumns::Form::brief : LoopColumns::Form::whole,
@@ -200,7 +199,7 @@ class GroupPrinter {
       add(shape.loop, key.path.empty() ? "-" : loop_text(key.path));
       add(shape.epoch, index_of(key.epoch));
       add(shape.step, index_of(key.step));
-      for (const LoopColumns::Cell& cell : loops_.of(0, place_of(key, row))) add(true, cell.shown);
+      for (const auto& cell : loops_.of(0, place_of(key, row))) add(true, shown(cell));
       add(shape.ordinal, std::to_string(key.ordinal));
       add(true, std::to_string(group.group.runs.size()));
       add(true, std::to_string(row.spread.count()));
@@ -232,7 +231,7 @@ class GroupPrinter {
       csv.field(loop_text(key.path));
       csv.field(index_of(key.epoch));
       csv.field(index_of(key.step));
-      for (const LoopColumns::Cell& cell : loops_.of(0, place_of(key, row))) csv.field(cell.exact);
+      for (const auto& cell : loops_.of(0, place_of(key, row))) csv.field(exact(cell));
       csv.field(std::to_string(key.ordinal));
       csv.field(std::to_string(group.group.runs.size()));
       csv.field(std::to_string(row.spread.count()));
@@ -248,8 +247,7 @@ class GroupPrinter {
   static Json keys_json(const RunGroup& group) {
     Json result = Json::object();
     for (const GroupKey& key : group.keys) {
-      result[key.name] =
-          key.value ? argument_json({key.name, key.type, *key.value}) : Json();
+      result[key.name] = key.value ? argument_json({key.name, key.type, *key.value}) : Json();
     }
     return result;
   }
@@ -263,7 +261,7 @@ class GroupPrinter {
                 {"step", index_json(key.step)},
                 {"inner", inner_json(row.inner)},
                 {"ordinal", key.ordinal},
-                {"loops", loops_.json_of(0, place_of(key, row))}};
+                {"loops", loops_json(loops_, 0, place_of(key, row))}};
     result.update(spread_json(row.spread));
     return result;
   }

@@ -1,5 +1,5 @@
 // flor show: describes a run, or one of its epochs.
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "curves/machine_table.h"

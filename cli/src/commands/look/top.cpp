@@ -1,5 +1,5 @@
 // flor top: shows the runs that are being recorded.
-#include "choose/condition.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -244,8 +244,9 @@ void Top::draw(Context& context) {
 }
 
 int Top::run(Context& context) {
-  for (const std::string& text : where_) (void)Condition(text);  // refuses a malformed condition at
-                                                                 // once
+  for (const std::string& text : where_)
+    (void)Condition(text);  // refuses a malformed condition at
+                            // once
   if (!experiment_.empty() && context.catalog().count_runs(experiment_, 1) == 0) {
     std::string hint = did_you_mean(experiment_, context.catalog().experiments());
     if (hint.empty()) hint = ": 'flor list --experiments' names them all";

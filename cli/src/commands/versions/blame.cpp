@@ -1,5 +1,5 @@
 // flor blame: finds the version at which a metric changed most.
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -63,8 +63,8 @@ Examples:
  private:
   std::vector<BlamePoint> points(Context& context, const std::string& experiment) const;
   void print_text(Context& context, const std::vector<BlamePoint>& points, std::size_t step) const;
-  void print_json(Context& context, const std::string& experiment, const std::vector<BlamePoint>& points,
-                  std::size_t step) const;
+  void print_json(Context& context, const std::string& experiment,
+                  const std::vector<BlamePoint>& points, std::size_t step) const;
 
   std::string metric_, experiment_;
   std::vector<std::string> where_;
@@ -75,8 +75,8 @@ Examples:
 std::vector<BlamePoint> Blame::points(Context& context, const std::string& experiment) const {
   const store::Catalog& catalog = context.catalog();
   std::vector<ListedRun> all;
-  std::vector<VersionRuns> versions = versions_where(catalog, versions_of(catalog, experiment),
-                                                     where_, context.now_us());
+  std::vector<VersionRuns> versions =
+      versions_where(catalog, versions_of(catalog, experiment), where_, context.now_us());
   if (versions.empty()) none_meets(where_);
   for (const VersionRuns& version : versions) {
     for (const store::Run& run : version.runs) {
@@ -151,7 +151,8 @@ struct BlameStep {
   std::string patch;
 };
 
-BlameStep step_between(Context& context, const BlamePoint& before, const BlamePoint& now, bool code) {
+BlameStep step_between(Context& context, const BlamePoint& before, const BlamePoint& now,
+                       bool code) {
   BlameStep step;
   const std::string &from = before.version.commit, &to = now.version.commit;
   if (from.empty() || to.empty()) return step;
@@ -164,7 +165,8 @@ BlameStep step_between(Context& context, const BlamePoint& before, const BlamePo
   return step;
 }
 
-void Blame::print_text(Context& context, const std::vector<BlamePoint>& points, std::size_t step) const {
+void Blame::print_text(Context& context, const std::vector<BlamePoint>& points,
+                       std::size_t step) const {
   Output& out = context.out();
   Table table({{"version"},
                {"runs", Align::right},

@@ -1,5 +1,5 @@
 // flor log: lists the versions of an experiment and what changed between them.
-#include "choose/run_facts.h"
+#include "choose/asked.h"
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
@@ -65,7 +65,8 @@ Examples:
                   const VersionStep& step) const;
   void print_graph(Context& context, const VersionRuns& version, const VersionRuns* before,
                    const VersionStep& step, Sources& sources) const;
-  Json version_json(const VersionRuns& version, const VersionRuns* before, const VersionStep& step) const;
+  Json version_json(const VersionRuns& version, const VersionRuns* before,
+                    const VersionStep& step) const;
 
   std::string experiment_;
   std::vector<std::string> where_;
@@ -74,7 +75,8 @@ Examples:
   std::optional<std::uint64_t> limit_;
 };
 
-VersionStep Log::step(Sources& sources, const VersionRuns& version, const VersionRuns* before) const {
+VersionStep Log::step(Sources& sources, const VersionRuns& version,
+                      const VersionRuns* before) const {
   VersionStep result;
   if (version.commit.empty()) return result;
   std::vector<std::string> commits{version.commit};
@@ -156,7 +158,8 @@ void Log::print_graph(Context& context, const VersionRuns& version, const Versio
   if (!direct) out.write(":  versions of other experiments\n");
 }
 
-Json Log::version_json(const VersionRuns& version, const VersionRuns* before, const VersionStep& step) const {
+Json Log::version_json(const VersionRuns& version, const VersionRuns* before,
+                       const VersionStep& step) const {
   Json runs = Json::array();
   for (const store::Run& run : version.runs) {
     runs.push_back({{"id", run.key},

@@ -16,19 +16,20 @@ class Store;
 
 /// On disk: append only.
 enum class FileUse : std::uint8_t { input = 0, output = 1 };
-enum class UsedKind : std::uint8_t { file = 0, directory = 1, checkpoint = 2 };
+enum class UsedKind : std::uint8_t { file = 0, directory = 1, checkpoint = 2, query = 3 };
 std::string_view to_string(UsedKind kind);
 
-/// A file that a run has read or written, as its content was then.
+/// A file that a run has read or written, as its content was then. An answer that came from several
+/// runs is one for each of them, with equal names and digests.
 struct UsedFile {
   FileUse use = FileUse::input;
   UsedKind kind = UsedKind::file;
   /// Relative to the root of the repository where it lies in there, else absolute; of a checkpoint
-  /// the key of its run, an at sign, and its epoch or name.
+  /// the key of its run, an at sign, and its epoch or name; of a query its words.
   std::string name;
   std::string place;        ///< absolute; empty for what is no file
   std::uint64_t bytes = 0;  ///< of a directory those of its files together
-  std::int64_t files = 0;   ///< of a directory; else 1
+  std::int64_t files = 0;   ///< of a directory; the rows of a query; else 1
   Digest digest;            ///< of the content; see docs/internals/format.md
   std::int64_t epoch = -1;  ///< in which it was named first; -1: outside of the main loops
   std::string source;       ///< key of the run that it is known to come from; else empty

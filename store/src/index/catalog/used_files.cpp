@@ -18,7 +18,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// A kind of a later version counts as a file.
 UsedKind kind_of(std::int64_t number) {
-  const bool known = number >= 0 && number <= static_cast<std::int64_t>(UsedKind::checkpoint);
+  const bool known = number >= 0 && number <= static_cast<std::int64_t>(UsedKind::query);
   return known ? static_cast<UsedKind>(number) : UsedKind::file;
 }
 
@@ -51,6 +51,8 @@ std::string_view to_string(UsedKind kind) {
       return "directory";
     case UsedKind::checkpoint:
       return "checkpoint";
+    case UsedKind::query:
+      return "query";
   }
   return "file";
 }

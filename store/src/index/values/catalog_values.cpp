@@ -278,7 +278,7 @@ class ValueInserter {
   }
 
   Summary& summary(const std::string& name) {
-    if (name.starts_with(kReservedPrefix)) return unseen_;
+    if (name.starts_with(kReservedPrefix) || name.starts_with(kQuestionSeries)) return unseen_;
     const auto known = summaries_.find(name);
     if (known != summaries_.end()) return known->second;
     return summaries_.emplace(name, load(name)).first->second;

@@ -11,5 +11,7 @@ inline constexpr std::string_view kReservedPrefix = "flor:";
 inline constexpr std::string_view kPrintedSeries = "flor:output";
 /// Holds the values of iterations, each at the place of its iteration.
 inline constexpr std::string_view kIterationSeries = "flor:value";
+/// So begin the names of answers to questions of programs, which are inputs and no metrics.
+inline constexpr std::string_view kQuestionSeries = "pinned:flor.query ";
 
 }  // namespace flor::store

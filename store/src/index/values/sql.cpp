@@ -71,7 +71,7 @@ CREATE TEMP VIEW files AS
   SELECT run.key AS run, experiment.name AS experiment,
          CASE used_file.use WHEN 0 THEN 'input' ELSE 'output' END AS use,
          CASE used_file.kind WHEN 1 THEN 'directory' WHEN 2 THEN 'checkpoint'
-              ELSE 'file' END AS kind,
+              WHEN 3 THEN 'query' ELSE 'file' END AS kind,
          used_file.name, used_file.place, used_file.bytes, used_file.files,
          lower(hex(used_file.digest)) AS digest, used_file.epoch, used_file.source
   FROM used_file JOIN run ON run.id = used_file.run

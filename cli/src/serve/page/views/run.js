@@ -21,7 +21,7 @@ class DetailsTab {
         ['stale', build && build.remark && `the program ${build.remark}`]])),
       filesSection('Inputs', 'inputs', run.inputs, 'from run', (each) => each.from),
       filesSection('Outputs', 'outputs', run.outputs, 'read by run', (each) => each.read_by),
-      run.read_by.length ? section('Checkpoints read by', h('p', {}, someKin(run.read_by))) : null,
+      run.read_by.length ? section('Values and checkpoints read by', h('p', {}, someKin(run.read_by))) : null,
       run.group.length > 1 ? section('Ranks', table('ranks', [
         {title: 'rank', number: true, cell: (each) => each.rank},
         {title: 'run', cell: (each) => runLink(each.id)},
@@ -81,7 +81,7 @@ function filesSection(title, name, files, kinTitle, kinOf) {
   return section(title, table(name, [
     {title: 'name', wide: true, cell: (each) => h('code', {title: each.place || ''}, each.name)},
     {title: 'kind', cell: (each) => each.kind},
-    {title: 'size', number: true, cell: (each) => bytes(each.bytes) + (each.kind === 'directory' ? `, ${plural(each.files, 'file')}` : '')},
+    {title: 'size', number: true, cell: (each) => bytes(each.bytes) + (each.kind === 'directory' ? `, ${plural(each.files, 'file')}` : each.kind === 'query' ? `, ${plural(each.rows, 'row')}` : '')},
     {title: 'digest', cell: (each) => h('code', {title: each.digest}, each.digest.slice(0, 8))},
     {title: kinTitle, cell: (each) => (kinOf(each).length ? someKin(kinOf(each)) : '–')}], files));
 }

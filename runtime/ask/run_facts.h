@@ -1,9 +1,8 @@
 // The facts that a listing has of a run, and the columns in which it shows them.
 #pragma once
 
-#include "output/color.h"
+#include "ask/shown.h"
 #include "index/values/candidates.h"
-#include "output/table.h"
 
 #include <flor/store/catalog.h>
 
@@ -15,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flor::cli {
+namespace flor::ask {
 
 /// A run with everything that the columns of a listing need.
 struct ListedRun {
@@ -72,4 +71,4 @@ bool sorts_before(const Field& a, const Field& b, bool descending);
 /// The number that the whole text spells; nullopt if it is something else.
 std::optional<double> as_number(std::string_view text);
 
-}  // namespace flor::cli
+}  // namespace flor::ask

@@ -1,10 +1,10 @@
 // The facts that a listing has of a run, and the columns in which it shows them.
-#include "choose/run_facts.h"
+#include "ask/run_facts.h"
 
-#include "choose/run_spec.h"
-#include "output/terminal_text.h"
-#include "output/time.h"
-#include "output/values.h"
+#include "ask/runs.h"
+#include "ask/time.h"
+#include "ask/words.h"
+#include "base/text.h"
 
 #include <flor/store/error.h>
 
@@ -15,7 +15,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace flor::cli {
+namespace flor::ask {
 namespace {
 
 using store::MetricSummary;
@@ -218,7 +218,7 @@ bool has_any(const ListedRun& facts, const Meaning& meaning) {
   std::string hint = did_you_mean(name, known);
   if (hint.empty()) hint = ": 'flor show RUN' lists what a run has";
   throw NotFound(fmt::format("no run here has a metric or an argument '{}', nor is it a column{}",
-                             printable(name), hint));
+                             store::printable(name), hint));
 }
 
 }  // namespace
@@ -328,4 +328,4 @@ bool sorts_before(const Field& a, const Field& b, bool descending) {
   return descending ? b.text < a.text : a.text < b.text;
 }
 
-}  // namespace flor::cli
+}  // namespace flor::ask

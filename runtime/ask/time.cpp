@@ -1,5 +1,5 @@
 // Times, durations and sizes as text, for people and for programs.
-#include "output/time.h"
+#include "ask/time.h"
 
 #include "base/text.h"
 
@@ -10,7 +10,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace flor::cli {
+namespace flor::ask {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
@@ -80,4 +80,4 @@ std::string remaining(double seconds) {
 
 std::string bytes(std::uint64_t count) { return store::print_bytes(count); }
 
-}  // namespace flor::cli
+}  // namespace flor::ask

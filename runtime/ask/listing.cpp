@@ -1,7 +1,13 @@
-#include "choose/listing.h"
+#include "ask/listing.h"
 
-#include "choose/condition.h"
-#include "choose/run_spec.h"
+#include "ask/condition.h"
+#include "ask/runs.h"
+#include "base/text.h"
+
+#include <flor/store/error.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -11,7 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace flor::cli {
+namespace flor::ask {
 namespace {
 
 using Arguments = std::unordered_map<std::int64_t, std::vector<store::Argument>>;
@@ -79,7 +85,8 @@ std::size_t expected_runs(const store::Catalog& catalog, const ListingPlan& plan
 /// The conditions of a plan.
 class Filter {
  public:
-  Filter(const store::Store& store, const ListingPlan& plan, std::int64_t now_us) : now_us_(now_us) {
+  Filter(const store::Store& store, const ListingPlan& plan, std::int64_t now_us)
+      : now_us_(now_us) {
     for (const std::string& text : plan.where) {
       conditions_.emplace_back(text);
       for (const std::string& name : conditions_.back().columns()) {
@@ -139,8 +146,8 @@ void each_listed(const store::Store& store, const ListingPlan& plan, std::int64_
   const store::Catalog& catalog = store.catalog();
   std::size_t left = plan.limit, looked_at = 0, met = 0;
   std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
-  store::RunListing listing{plan.experiment, plan.limit, plan.detail, plan.ranks, {},
-                             plan.presence};
+  store::RunListing listing{plan.experiment, plan.limit, plan.detail,
+                            plan.ranks,      {},         plan.presence};
   if (!plan.where.empty()) listing.limit = SIZE_MAX;
   bool is_sample = false, is_over = true;
   const auto show = [&](bool many) {
@@ -197,4 +204,22 @@ std::vector<std::size_t> listing_order(std::span<const ListedRun> runs, const Ru
   return indices;
 }
 
-}  // namespace flor::cli
+void keep_runs_where(const store::Catalog& catalog, std::vector<store::Run>& runs,
+                     const std::vector<std::string>& where, std::int64_t now_us) {
+  if (where.empty()) return;
+  std::vector<ListedRun> facts;
+  for (store::Run& run : runs) {
+    const std::int64_t id = run.id;
+    facts.push_back({std::move(run), catalog.metrics(id), catalog.arguments(id)});
+  }
+  keep_where(facts, where, now_us);
+  runs.clear();
+  for (ListedRun& fact : facts) runs.push_back(std::move(fact.run));
+}
+
+void none_meets(const std::vector<std::string>& where) {
+  throw NotFound(fmt::format("no run meets '{}': 'flor list --columns A,B' shows what runs have",
+                             store::printable(fmt::format("{}", fmt::join(where, "' and '")))));
+}
+
+}  // namespace flor::ask

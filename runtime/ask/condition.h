@@ -1,7 +1,7 @@
 // Conditions on runs, as users write them: lr<0.01 and (accuracy>0.9 or not status=finished).
 #pragma once
 
-#include "choose/run_facts.h"
+#include "ask/run_facts.h"
 #include "index/values/candidates.h"
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flor::cli {
+namespace flor::ask {
 
 /// The language of every --where:
 ///
@@ -61,4 +61,4 @@ std::function<bool(const ListedRun&)> run_filter(std::span<const ListedRun> runs
 void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& conditions,
                 std::int64_t now_us);
 
-}  // namespace flor::cli
+}  // namespace flor::ask

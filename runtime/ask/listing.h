@@ -1,7 +1,7 @@
 // Lists runs: reads the facts that a listing needs of them, and orders them.
 #pragma once
 
-#include "choose/run_facts.h"
+#include "ask/run_facts.h"
 #include "index/values/overview.h"
 
 #include <flor/store/store.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace flor::cli {
+namespace flor::ask {
 
 struct ListingPlan {
   std::string experiment = {};  ///< empty: all experiments
@@ -50,4 +50,11 @@ enum class Order : std::uint8_t { rising, falling };
 std::vector<std::size_t> listing_order(std::span<const ListedRun> runs, const RunColumn& column,
                                        Order order, std::int64_t now_us);
 
-}  // namespace flor::cli
+/// Keeps only the runs that meet all conditions. Throws NotFound for a column that no run has.
+void keep_runs_where(const store::Catalog& catalog, std::vector<store::Run>& runs,
+                     const std::vector<std::string>& where, std::int64_t now_us);
+
+/// Throws NotFound, saying that no run meets the conditions.
+[[noreturn]] void none_meets(const std::vector<std::string>& where);
+
+}  // namespace flor::ask

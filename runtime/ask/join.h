@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace flor::cli {
+namespace flor::ask {
 
 /// The first `count` of the indices of deeper loops, "4,0" of "4,0,7".
 std::string_view first_indices(std::string_view inner, std::size_t count);
@@ -50,4 +50,13 @@ class Join {
   std::vector<const store::Value*> cells_;
 };
 
-}  // namespace flor::cli
+/// "recorded", "hindsight" or "evaluated"; if several values have different origins
+/// "recorded+hindsight".
+std::string_view origin_of(const store::Value& value);
+std::string origin_of(std::span<const store::Value* const> cells);
+/// How much a value can be trusted: "recorded", "verified", ...; "evaluated" for an evaluator's
+/// value.
+std::string_view verdict_of(const store::Value& value);
+std::string verdict_of(std::span<const store::Value* const> cells);
+
+}  // namespace flor::ask

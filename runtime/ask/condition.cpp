@@ -1,6 +1,6 @@
-#include "choose/condition.h"
+#include "ask/condition.h"
 
-#include "output/terminal_text.h"
+#include "base/text.h"
 
 #include <flor/store/error.h>
 
@@ -11,7 +11,7 @@
 #include <cmath>
 #include <map>
 
-namespace flor::cli {
+namespace flor::ask {
 
 struct Condition::Node {
   enum class Kind { comparison, both, either, negation } kind = Kind::comparison;
@@ -32,6 +32,19 @@ bool is_special(char c) {
   return is_space(c) || std::string_view("<>=!~()'\"").find(c) != std::string_view::npos;
 }
 bool is_keyword(std::string_view word) { return word == "and" || word == "or" || word == "not"; }
+
+/// The first characters of a word in a message.
+std::string cut(std::string text) {
+  constexpr std::size_t kShown = 24;
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++shown) {
+    const std::size_t length = store::first_code_point(std::string_view(text).substr(end)).length;
+    const std::size_t next = end + std::max<std::size_t>(length, 1);
+    if (shown + 1 == kShown && next < text.size()) return text.substr(0, end) + "…";
+    end = next;
+  }
+  return text;
+}
 
 struct Word {
   enum class Kind { word, quoted, comparison, open, close, end } kind = Kind::end;
@@ -63,7 +76,7 @@ class Parser {
   [[noreturn]] void wrong(std::string_view expected) const {
     const std::string found = word_.kind == Word::Kind::end
                                   ? std::string("the end")
-                                  : fmt::format("'{}'", shortened(printable(word_.text), 24));
+                                  : fmt::format("'{}'", cut(store::printable(word_.text)));
     throw UsageError(
         fmt::format("condition '{}', column {}: expected {}, found {}; conditions are as 'lr<0.01 "
                     "and accuracy>0.9'",
@@ -73,11 +86,12 @@ class Parser {
   /// The text around the wrong word; a short text as a whole.
   std::string here() const {
     constexpr std::size_t kShown = 80;
-    if (text_.size() <= kShown) return printable(text_);
+    if (text_.size() <= kShown) return store::printable(text_);
     const std::size_t begin =
         std::min(word_.at - std::min(word_.at, kShown / 2), text_.size() - kShown);
     const std::size_t end = begin + kShown;
-    return fmt::format("{}{}{}", begin > 0 ? "..." : "", printable(text_.substr(begin, kShown)),
+    return fmt::format("{}{}{}", begin > 0 ? "..." : "",
+                       store::printable(text_.substr(begin, kShown)),
                        end < text_.size() ? "..." : "");
   }
 
@@ -336,7 +350,7 @@ std::vector<store::NumberTest> Condition::necessary() const {
 }
 
 bool Condition::holds(const std::function<Field(const std::string&)>& field) const {
-  return cli::holds(*root_, field);
+  return ask::holds(*root_, field);
 }
 
 std::string Condition::text() const { return print(*root_); }
@@ -368,4 +382,4 @@ void keep_where(std::vector<ListedRun>& runs, const std::vector<std::string>& co
   std::erase_if(runs, [&](const ListedRun& facts) { return !holds(facts); });
 }
 
-}  // namespace flor::cli
+}  // namespace flor::ask

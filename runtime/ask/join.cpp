@@ -1,5 +1,5 @@
 // Joins values of several metrics into one table.
-#include "view/join.h"
+#include "ask/join.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-namespace flor::cli {
+namespace flor::ask {
 
 std::string_view first_indices(std::string_view inner, std::size_t count) {
   if (count == 0) return {};
@@ -304,4 +304,38 @@ void Join::drop_outside_loops() {
   cells_.erase(cells_.begin(), cells_.begin() + dropped * static_cast<std::ptrdiff_t>(columns_));
 }
 
-}  // namespace flor::cli
+std::string_view origin_of(const Value& value) {
+  if (value.job != 0) return "evaluated";
+  return value.replay == 0 ? "recorded" : "hindsight";
+}
+
+std::string_view verdict_of(const Value& value) {
+  return value.job != 0 ? "evaluated" : store::to_string(value.verdict);
+}
+
+std::string verdict_of(std::span<const Value* const> cells) {
+  std::string text;
+  for (const std::string_view verdict :
+       {"recorded", "verified", "proven", "unverified", "doubtful", "evaluated"}) {
+    const bool any = std::ranges::any_of(
+        cells, [&](const Value* value) { return value && verdict_of(*value) == verdict; });
+    if (!any) continue;
+    if (!text.empty()) text += '+';
+    text += verdict;
+  }
+  return text.empty() ? "recorded" : text;
+}
+
+std::string origin_of(std::span<const Value* const> cells) {
+  std::string text;
+  for (const std::string_view origin : {"recorded", "hindsight", "evaluated"}) {
+    const bool any = std::ranges::any_of(
+        cells, [&](const Value* value) { return value && origin_of(*value) == origin; });
+    if (!any) continue;
+    if (!text.empty()) text += '+';
+    text += origin;
+  }
+  return text.empty() ? "recorded" : text;
+}
+
+}  // namespace flor::ask
