@@ -246,6 +246,8 @@ Tone status_tone(const Run& run) {
       return Tone::bad;
     case store::RunState::interrupted:
       return Tone::warning;
+    case store::RunState::imported:
+      return Tone::plain;
   }
   return Tone::plain;
 }

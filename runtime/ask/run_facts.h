@@ -60,8 +60,8 @@ std::optional<RunColumn> builtin_column(std::string_view name);
 /// Names of the built-in columns, for help and suggestions.
 std::vector<std::string> builtin_column_names();
 
-/// "finished", "running", "interrupted" or "failed", with what is missing: "finished, epochs 17..19
-/// not stored".
+/// "finished", "running", "interrupted", "failed" or "imported", with what is missing: "finished,
+/// epochs 17..19 not stored".
 std::string status_text(const store::Run& run);
 Tone status_tone(const store::Run& run);
 

@@ -80,6 +80,12 @@ std::string interpreter_of(const store::Run& run) {
   return found == run.start.environment.end() ? std::string() : found->second;
 }
 
+void require_recording_program(const store::Run& run, std::string_view work) {
+  if (!run.start.program.empty() && !run.start.command.empty()) return;
+  throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to {}",
+                             run.key.substr(0, kDigitsOfKey), work));
+}
+
 Program program_of(const store::Catalog& catalog, const store::Run& run) {
   Program program{.path = run.start.program, .recipe = {}};
   if (const auto build = catalog.build(run.id)) {

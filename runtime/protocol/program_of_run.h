@@ -32,6 +32,10 @@ std::string interpreter_of(const store::Run& run);
 
 Program program_of(const store::Catalog& catalog, const store::Run& run);
 
+/// Throws NotFound if no program recorded the run, since it was imported or made by flor put. `work`
+/// is what cannot be done, as "replay".
+void require_recording_program(const store::Run& run, std::string_view work);
+
 /// Whether two programs were built from equal sources; nothing if it is not known.
 std::optional<bool> same_sources(const Program& a, const Program& b);
 

@@ -1,6 +1,6 @@
 // flor export --format: the values that runs logged, as files that other tools read.
 #include "cli/fixture.h"
-#include "export/event_file.h"
+#include "export/crc32c.h"
 #include "export/png_image.h"
 #include "support/process.h"
 

@@ -268,6 +268,18 @@ class PatternCompiler {
 
 Pattern::Pattern(std::string_view option, std::string_view pattern) {
   PatternCompiler(option, pattern, *this).run();
+  note_prefix();
+}
+
+void Pattern::note_prefix() {
+  for (const Instruction& step : code_) {
+    if (step.kind != Kind::set) return;
+    const Set& set = sets_[static_cast<std::size_t>(step.set)];
+    if (set.count() != 1) return;
+    std::size_t byte = 0;
+    while (!set[byte]) ++byte;
+    prefix_ += static_cast<char>(byte);
+  }
 }
 
 bool Pattern::holds(const Instruction& assertion, std::string_view text, std::size_t at) const {
@@ -299,7 +311,8 @@ std::optional<Pattern::Group> Pattern::group_in(std::string_view text, std::size
   std::vector<std::size_t> seen(end + 1, 0);  // the byte at which an instruction was last visited,
                                               // plus 1
   std::optional<Group> found;
-  for (std::size_t at = from; at <= text.size() && (!found || !now.empty()); ++at) {
+  const std::size_t begin = text.find(prefix_, from);
+  for (std::size_t at = begin; at <= text.size() && (!found || !now.empty()); ++at) {
     if (!found) now.push_back({});  // a match that begins here has less priority than earlier ones
     next.clear();
     open.assign(now.rbegin(), now.rend());  // the last element is taken first
@@ -343,7 +356,7 @@ bool Pattern::found_in(std::string_view text, std::size_t* steps) const {
   std::vector<std::size_t> now, next, open, seen(end + 1, 0);  // seen: the byte at which an
                                                                // instruction was last visited, plus
                                                                // 1
-  for (std::size_t at = 0; at <= text.size(); ++at) {
+  for (std::size_t at = text.find(prefix_); at <= text.size(); ++at) {
     // A match may begin at every byte. Each instruction is visited once for each byte.
     open = now;
     open.push_back(0);

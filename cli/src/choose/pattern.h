@@ -56,9 +56,11 @@ class Pattern {
   using Code = std::vector<Instruction>;
 
   bool holds(const Instruction& assertion, std::string_view text, std::size_t at) const;
+  void note_prefix();
 
   Code code_;  ///< the pattern has matched when the position is code_.size()
   std::vector<Set> sets_;
+  std::string prefix_;  ///< bytes with which every match begins: most lines of a log lack them
   bool has_group_ = false;
 };
 

@@ -1,28 +1,13 @@
 #include "export/event_file.h"
 
+#include "export/crc32c.h"
 #include "export/protobuf.h"
 
-#include <array>
-#include <cmath>
 #include <limits>
 #include <string>
 
 namespace flor::cli {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> crc_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t rest = i;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0x82F63B78u : 0);
-    table[i] = rest;
-  }
-  return table;
-}
-
-/// TFRecord stores checksums masked by a rotation and an addition: a plain CRC over bytes that end
-/// in their own CRC would be a constant.
-std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xA282EAD8u; }
 
 std::string little_endian(std::uint64_t value, int size) {
   std::string bytes;
@@ -61,15 +46,6 @@ float narrowed(double value) {
 
 }  // namespace
 
-std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr std::array kTable = crc_table();
-  std::uint32_t crc = ~0u;
-  for (const char byte : bytes) {
-    crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xFF];
-  }
-  return ~crc;
-}
-
 EventFile::EventFile(Output& out, std::int64_t started_us) : out_(out) {
   ProtoMessage event;
   event.fixed64(1, static_cast<double>(started_us) * 1e-6);
@@ -80,9 +56,9 @@ EventFile::EventFile(Output& out, std::int64_t started_us) : out_(out) {
 void EventFile::record(std::string_view message) {
   const std::string length = little_endian(message.size(), 8);
   out_.write(length);
-  out_.write(little_endian(masked(crc32c(length)), 4));
+  out_.write(little_endian(masked_crc32c(length), 4));
   out_.write(message);
-  out_.write(little_endian(masked(crc32c(message)), 4));
+  out_.write(little_endian(masked_crc32c(message), 4));
 }
 
 void EventFile::scalar(std::string_view tag, EventPlace place, double number) {

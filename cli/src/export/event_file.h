@@ -9,9 +9,6 @@
 
 namespace flor::cli {
 
-/// CRC-32C (Castagnoli), as in RFC 3720.
-std::uint32_t crc32c(std::string_view bytes);
-
 /// The step and the time of an event. Times are Unix time in microseconds.
 struct EventPlace {
   std::int64_t step = 0;

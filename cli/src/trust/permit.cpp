@@ -86,9 +86,7 @@ void require_program(const store::Run& run) {
                     "removes it",
                     short_key(run), run.unreadable, short_key(run)));
   }
-  if (!run.start.program.empty() && !run.start.command.empty()) return;
-  throw NotFound(fmt::format("run {} was not recorded by a program: there is nothing to replay",
-                             short_key(run)));
+  detail::require_recording_program(run, "replay");
 }
 
 std::string origin_text(const store::RunOrigin& origin, std::int64_t now_us) {

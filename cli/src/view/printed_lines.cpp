@@ -103,7 +103,7 @@ std::string line_text(const PrintedLine& line) {
 Json line_json(const PrintedLine& line) {
   Json json = {{"epoch", line.place.epoch < 0 ? Json() : Json(line.place.epoch)},
                {"loop", json_text(line.place.path)},
-               {"time", json_time(line.time_us)},
+               {"time", line.time_us == 0 ? Json() : json_time(line.time_us)},
                {"stream", std::string(to_string(line.stream))}};
   json["text"] = line.is_gap() ? line_text(line) : line.text;
   return json;

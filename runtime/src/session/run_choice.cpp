@@ -108,6 +108,7 @@ std::optional<store::Run> run_to_resume(const store::Catalog& catalog, const Fla
   std::vector<store::Run> runs;
   if (!flags.run.empty()) {
     runs.push_back(catalog.resolve(flags.run));
+    require_recording_program(runs.front(), "resume");
   } else {
     // The place of runs without git.
     const std::string here = std::filesystem::current_path().string();
@@ -160,6 +161,7 @@ store::Run run_to_replay(const store::Catalog& catalog, const Flags& flags) {
     }
   }
   store::Run run = run_meant_by(catalog, flags);
+  require_recording_program(run, "replay");
   if (run.state == store::RunState::running) {
     throw Busy(fmt::format("run {} is still being recorded: replay it when it has ended",
                            run.key.substr(0, 8)));

@@ -1,7 +1,7 @@
 // flor extract: makes metrics from the text that a run printed.
-#include "choose/pattern.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "imports/number_finder.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
 #include "protocol/printed_tape.h"
@@ -14,45 +14,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <tuple>
+#include <utility>
+#include <variant>
 
 namespace flor::cli {
 namespace {
-
-/// The number if the whole text is one, else nullopt.
-template <typename Number>
-std::optional<Number> number_of(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = error == std::errc() && end == text.data() + text.size();
-  return is_whole && !text.empty() ? std::optional(number) : std::nullopt;
-}
-
-/// The name before the group of a pattern: "loss" in `loss=(...)`, `loss: (...)` and `"loss":
-/// (...)`.
-std::string name_in(std::string_view pattern) {
-  const std::size_t group = pattern.find('(');
-  std::string_view before = pattern.substr(0, std::min(group, pattern.size()));
-  const auto is_letter = [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '/' || c == '-';
-  };
-  for (const std::string_view end : {"\\s*", "\\s+", "\\s", " *", " "}) {
-    if (before.ends_with(end)) before.remove_suffix(end.size());
-  }
-  while (!before.empty() && !is_letter(static_cast<unsigned char>(before.back()))) {
-    before.remove_suffix(1);
-  }
-  std::size_t begin = before.size();
-  while (begin > 0 && is_letter(static_cast<unsigned char>(before[begin - 1]))) --begin;
-  // The letter of an escape such as \d does not belong to a name.
-  if (begin > 0 && before[begin - 1] == '\\') ++begin;
-  return begin < before.size() ? std::string(before.substr(begin)) : std::string();
-}
 
 class Extraction final : public Command {
  public:
@@ -81,48 +49,33 @@ Examples:
   int run(Context& context) override;
 
  private:
-  std::vector<store::Value> find(const std::vector<PrintedLine>& lines) const;
+  static std::vector<store::Value> find(const std::vector<PrintedLine>& lines,
+                                        const NumberFinder& finder);
   store::NewReplay question_about(const store::Run& run, std::int64_t now_us) const;
 
   std::string run_, regex_, name_;
 };
 
-std::vector<store::Value> Extraction::find(const std::vector<PrintedLine>& lines) const {
-  const Pattern pattern("REGEX", regex_);
-  if (!pattern.has_group()) {
-    throw UsageError(
-        fmt::format("REGEX '{}' has no brackets: put them around the number, as in "
-                    "'loss=(\\d+\\.\\d+)'",
-                    printable(regex_)));
-  }
-  std::vector<std::string> texts;
+std::vector<store::Value> Extraction::find(const std::vector<PrintedLine>& lines,
+                                           const NumberFinder& finder) {
   std::vector<store::Value> values;
   std::map<std::pair<std::int64_t, std::string>, std::int64_t> ordinals;
   bool are_integers = true;
   for (const PrintedLine& line : lines) {
     if (line.is_gap()) continue;
-    std::size_t from = 0;
-    while (const auto group = pattern.group_in(line.text, from)) {
-      const std::string text = line.text.substr(group->begin, group->end - group->begin);
-      const auto real = number_of<double>(text);
-      if (!real) {
-        throw UsageError(fmt::format("REGEX '{}' finds '{}' in '{}', which is no number",
-                                     printable(regex_), printable(text),
-                                     shortened(printable(line.text), 60)));
-      }
-      are_integers = are_integers && number_of<std::int64_t>(text);
-      texts.push_back(text);
-      values.push_back({.name = name_,
+    finder.find(line.text, [&](ValueWord&& number) {
+      are_integers = are_integers && number.type == store::ValueType::integer;
+      values.push_back({.name = finder.name(),
                         .place = line.place,
                         .ordinal = ordinals[{line.place.epoch, line.place.path}]++,
-                        .type = store::ValueType::real,
-                        .value = *real});
-      from = std::max(group->match_end, from + 1);
-    }
+                        .type = number.type,
+                        .value = std::move(number.value)});
+    });
   }
-  for (std::size_t i = 0; are_integers && i < values.size(); ++i) {
-    values[i].type = store::ValueType::integer;
-    values[i].value = *number_of<std::int64_t>(texts[i]);
+  for (store::Value& value : values) {
+    if (are_integers || value.type == store::ValueType::real) continue;
+    value.type = store::ValueType::real;
+    value.value = static_cast<double>(std::get<std::int64_t>(value.value));
   }
   return values;
 }
@@ -175,15 +128,10 @@ int Extraction::run(Context& context) {
   if (run.state == store::RunState::running) {
     throw Busy(fmt::format("run {} is being recorded: extract when it has ended", title(run)));
   }
-  if (name_.empty()) name_ = name_in(regex_);
-  if (name_.empty()) {
-    throw UsageError(
-        fmt::format("REGEX '{}' has no word before its brackets: name the metric, "
-                    "--name NAME",
-                    printable(regex_)));
-  }
+  const NumberFinder finder("REGEX", regex_, name_);
+  name_ = finder.name();
   const std::vector<store::Value> found =
-      find(lines_of(detail::all_printed(context.catalog(), context.store().home(), run)));
+      find(lines_of(detail::all_printed(context.catalog(), context.store().home(), run)), finder);
   if (found.empty()) {
     throw NotFound(
         fmt::format("run {} printed no line with a match of '{}': flor show {} --printed "

@@ -1,6 +1,7 @@
 // flor put: a value of a script or a Makefile, in a run of its own.
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "imports/value_word.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
 #include "output/values.h"
@@ -15,11 +16,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <thread>
 
@@ -32,41 +31,6 @@ constexpr const char* kPut = "flor put";
 /// The argument that names the session of a run.
 constexpr const char* kSession = "session";
 constexpr std::size_t kTextMax = std::size_t{1} << 20;
-
-struct PutValue {
-  store::ValueType type = store::ValueType::text;
-  store::Scalar value;
-};
-
-template <typename T>
-std::optional<T> whole_text_as(const std::string& text) {
-  T value{};
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error != std::errc() || end != last) return std::nullopt;
-  return value;
-}
-
-/// A number, true or false, JSON in brackets, else the text.
-PutValue put_value_of(const std::string& text) {
-  using store::ValueType;
-  const std::string_view digits = text;
-  const bool is_signed = digits.size() > 1 && digits[0] == '+' && digits[1] != '-';
-  const std::string number(digits.substr(is_signed ? 1 : 0));
-  if (const auto integer = whole_text_as<std::int64_t>(number)) {
-    return {ValueType::integer, *integer};
-  }
-  // Whole numbers of more digits than the integers have stay as they are written.
-  const bool is_whole = number.find_first_not_of("-0123456789") == number.npos;
-  const auto real = is_whole ? std::nullopt : whole_text_as<double>(number);
-  if (real) return {ValueType::real, *real};
-  if (text == "true" || text == "false") {
-    return {ValueType::boolean, std::int64_t{text == "true"}};
-  }
-  const bool bracketed = text.starts_with('{') || text.starts_with('[');
-  if (bracketed && nlohmann::json::accept(text)) return {ValueType::json, text};
-  return {ValueType::text, text};
-}
 
 /// A session goes on in its run, or not at all.
 void refuse_removed(const store::Catalog& catalog, const std::string& key) {
@@ -121,7 +85,7 @@ Examples:
   std::string key_of_session(const store::Store& store) const;
   store::Run run_of_session(store::Store& store, const Context& context) const;
   void add(store::Store& store, const store::Run& run, std::int64_t now_us,
-           const PutValue& value) const;
+           const ValueWord& value) const;
 
   std::string name_, value_, experiment_, session_, run_;
   bool text_ = false, quiet_ = false;
@@ -191,7 +155,7 @@ store::Run Put::run_of_session(store::Store& store, const Context& context) cons
 
 /// The values of one name are numbered, as those that a program logs outside of its loops.
 void Put::add(store::Store& store, const store::Run& run, std::int64_t now_us,
-              const PutValue& value) const {
+              const ValueWord& value) const {
   store::Catalog& catalog = store.catalog();
   std::int64_t ordinal = 0;
   for (const store::Value& before :
@@ -221,7 +185,7 @@ store::RunLock lock_patiently(store::Store& store, const std::string& key) {
 
 int Put::run(Context& context) {
   check();
-  const PutValue value = text_ ? PutValue{store::ValueType::text, value_} : put_value_of(value_);
+  const ValueWord value = text_ ? ValueWord{store::ValueType::text, value_} : value_word(value_);
   store::Store& store = context.store_to_change(store::OpenMode::create);
   store::Run run;
   if (!run_.empty()) {

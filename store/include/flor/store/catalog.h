@@ -22,9 +22,10 @@ namespace flor::store {
 
 struct Database;  // private: the connection to the database
 
-/// How a run ended, as the catalog knows it. Both `running` and `interrupted` runs have no recorded
-/// end: a run is `running` exactly while a process holds its lock (RunLock).
-enum class RunState { running, finished, failed, interrupted };
+/// How a run ended, as the catalog knows it. `running`, `interrupted` and `imported` runs have no
+/// recorded end: a run is `running` exactly while a process holds its lock (RunLock), and `imported`
+/// if it was made of a log that does not tell how it ended.
+enum class RunState { running, finished, failed, interrupted, imported };
 std::string_view to_string(RunState state);
 
 /// One rank of a program that trains as several processes at once. Each rank records a run of its

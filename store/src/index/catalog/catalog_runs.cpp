@@ -100,8 +100,11 @@ class RunReader {
     }
     if (run.finished_us) {
       run.state = row.integer(7) != 0 ? RunState::failed : RunState::finished;
+    } else if (is_locked(database_, run.key)) {
+      run.state = RunState::running;
     } else {
-      run.state = is_locked(database_, run.key) ? RunState::running : RunState::interrupted;
+      const bool is_log = run.origin.kind == RunOrigin::Kind::imported;
+      run.state = is_log ? RunState::imported : RunState::interrupted;
     }
   }
 
@@ -447,6 +450,8 @@ std::string_view to_string(RunState state) {
       return "failed";
     case RunState::interrupted:
       return "interrupted";
+    case RunState::imported:
+      return "imported";
   }
   return "unknown";
 }

@@ -25,7 +25,9 @@ CREATE TEMP VIEW runs AS
          strftime('%Y-%m-%dT%H:%M:%SZ', run.finished_us / 1000000, 'unixepoch') AS finished,
          (run.finished_us - run.started_us) / 1e6 AS seconds,
          CASE WHEN run.finished_us IS NULL
-              THEN CASE WHEN flor_is_running(run.key) THEN 'running' ELSE 'interrupted' END
+              THEN CASE WHEN flor_is_running(run.key) THEN 'running'
+                        WHEN EXISTS (SELECT 1 FROM origin WHERE origin.run = run.id AND kind = 2)
+                        THEN 'imported' ELSE 'interrupted' END
               WHEN run.failed THEN 'failed' ELSE 'finished' END AS status,
          run.message, run.degraded, run.version, run.repository, run.directory, run.epochs,
          run.checkpoints, run.raw_bytes, run.stored_bytes,

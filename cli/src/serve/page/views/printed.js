@@ -28,7 +28,7 @@ class PrintedTab {
         epoch = line.epoch;
         rows.push(h('tr.place', {}, h('td'), h('td'), h('td', {}, epoch === null ? 'outside of the loops' : `epoch ${epoch}`)));
       }
-      rows.push(h(line.stream === 'gap' ? 'tr.place' : 'tr', {title: line.loop || ''}, h('td', {title: line.time}, line.time.slice(11, 19)),
+      rows.push(h(line.stream === 'gap' ? 'tr.place' : 'tr', {title: line.loop || ''}, h('td', {title: line.time || ''}, (line.time || '').slice(11, 19)),
         h('td', {}, line.stream === 'stderr' ? 'stderr' : ''), h('td', {}, line.text)));
     }
     return [

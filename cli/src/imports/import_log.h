@@ -1,0 +1,37 @@
+// Stores what a log tells as a new run.
+#pragma once
+
+#include "imports/logged_run.h"
+
+#include <flor/store/store.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace flor::cli {
+
+/// The names of the loops of an imported run.
+inline constexpr const char* kLoggedMainLoop = "epoch";
+inline constexpr const char* kLoggedNestedLoop = "step";
+
+/// The runs that were imported from logs, by the digests of these.
+class ImportedLogs {
+ public:
+  explicit ImportedLogs(const store::Catalog& catalog);
+  /// The key of a run of this content; empty if there is none. A run whose import was killed does
+  /// not count.
+  std::string run_of(const std::string& digest) const;
+  void note(const std::string& digest, const std::string& run) { runs_[digest] = run; }
+
+ private:
+  std::map<std::string, std::string> runs_;
+};
+
+/// Makes a run of the log. Nothing of it can be executed. If that fails, the run is dropped. `start`
+/// has the experiment, the time and the command; `digest` is kept with it.
+store::Run import_log(store::Store& store, store::NewRun start, const std::filesystem::path& path,
+                      const std::string& digest, const LoggedRun& log, std::int64_t now_us);
+
+}  // namespace flor::cli
