@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes everything that reads bytes of strangers, with libFuzzer and sanitizers, as many targets at once as
 # there are processors; ends with status 1 where one found something:
-#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, 33 minutes for all thirteen on two
+#   scripts/fuzz.sh [SECONDS_EACH [TARGET...]]     default: 300 each, 38 minutes for all fifteen on two
 # 0 seconds: only builds them. Needs clang and its runtime (packages-test.txt). An input that fails
 # lies in out/fuzz/TARGET-*, beside TARGET.log, and is run again by
 #   FLOR_FUZZ_TARGET=TARGET out/fuzz/build/tests/fuzz/flor_fuzz out/fuzz/TARGET-crash-...

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #define FLOR_FOR_EACH_TARGET(VISIT)                                                 \
-  VISIT(blob) VISIT(bucket) VISIT(codec) VISIT(events) VISIT(frames) VISIT(journal) \
-  VISIT(pack) VISIT(printed) VISIT(remote) VISIT(safetensors) VISIT(serve)          \
-  VISIT(sources) VISIT(store)
+  VISIT(blob) VISIT(bucket) VISIT(codec) VISIT(csv) VISIT(events) VISIT(frames)     \
+  VISIT(journal) VISIT(pack) VISIT(printed) VISIT(remote) VISIT(safetensors)        \
+  VISIT(serve) VISIT(sources) VISIT(store) VISIT(tfevents)
 
 #define FLOR_DECLARE(name)                             \
   namespace flor::fuzz::name##_target {                \

@@ -215,7 +215,8 @@ void read_csv(const store::File& file, const std::string& name, const TableColum
   CsvRow row;
   if (!reader.next(row)) throw UsageError("it is empty");
   const bool is_header = std::ranges::none_of(
-      row.fields, [](const std::string& field) { return whole_number(trimmed(field)); });
+      row.fields,
+      [](const std::string& field) { return whole_number(trimmed(field)).has_value(); });
   if (!is_header) {
     throw UsageError(fmt::format("it has no header: line {} must name the columns, and has numbers",
                                  row.line));

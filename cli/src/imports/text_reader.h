@@ -16,9 +16,9 @@ namespace flor::cli {
 struct TextQuestion {
   /// Regular expressions with the number of the epoch and of the step in brackets. Empty: an epoch
   /// is found where lines say `Epoch 3`, `epoch=3` or `[Epoch: 3/10]`, and no step.
-  std::string epoch, step;
+  std::string epoch = {}, step = {};
   /// Regular expressions with the number of a metric in brackets, as of flor extract.
-  std::vector<std::string> metrics;
+  std::vector<std::string> metrics = {};
   /// How many bytes of the text are kept: the first and the last half of so many.
   std::uint64_t kept_bytes = std::uint64_t{16} << 20;
 };

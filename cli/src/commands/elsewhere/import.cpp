@@ -60,7 +60,7 @@ Examples:
   struct Done {
     std::string path;
     LogFormat format = LogFormat::text;
-    std::string run;
+    std::string run = {};
     bool is_new = false;
     LoggedRun log = {};
     std::int64_t started_us = 0;
@@ -72,6 +72,7 @@ Examples:
   Done import_one(Context& context, ImportedLogs& known, const LogSource& source) const;
   void report(Context& context, const Done& done) const;
   static Json json_of(const Done& done);
+  void refuse_idle_options(const std::vector<LogSource>& sources) const;
   int import_logs(Context& context, const std::vector<LogSource>& sources) const;
 
   std::vector<std::string> files_, arguments_;
@@ -190,6 +191,26 @@ Json Import::json_of(const Done& done) {
           {"remarks", done.log.remarks}};
 }
 
+/// An option that has nothing to do in any of the logs was meant for something else.
+void Import::refuse_idle_options(const std::vector<LogSource>& sources) const {
+  const auto all_lack = [&](auto&& lacks) {
+    return std::ranges::all_of(sources, [&](const LogSource& one) { return lacks(one.format); });
+  };
+  const std::string file = printable(sources.front().path.string());
+  const auto is_no_text = [](LogFormat format) { return format != LogFormat::text; };
+  if (!question_.metrics.empty() && all_lack(is_no_text)) {
+    throw UsageError(fmt::format("--extract asks texts, and {} is read as {}: --format text reads it "
+                                 "as one",
+                                 file, to_string(sources.front().format)));
+  }
+  const auto has_steps = [](LogFormat format) { return format == LogFormat::tensorboard; };
+  if ((!question_.epoch.empty() || !question_.step.empty()) && all_lack(has_steps)) {
+    throw UsageError(fmt::format("{} is an event file, which has the steps of its values: leave "
+                                 "--epoch and --step out",
+                                 file));
+  }
+}
+
 /// A log that cannot be imported does not keep the others from it.
 int Import::import_logs(Context& context, const std::vector<LogSource>& sources) const {
   store::Store& store = context.store_to_change(store::OpenMode::create);
@@ -230,7 +251,10 @@ int Import::run(Context& context) {
   const auto is_checkpoint = [](const LogSource& source) {
     return source.format == LogFormat::safetensors;
   };
-  if (std::ranges::none_of(sources, is_checkpoint)) return import_logs(context, sources);
+  if (std::ranges::none_of(sources, is_checkpoint)) {
+    refuse_idle_options(sources);
+    return import_logs(context, sources);
+  }
   if (sources.size() > 1) throw UsageError("import a .safetensors file alone");
   if (!arguments_.empty() || !question_.metrics.empty() || again_ || !question_.epoch.empty() ||
       !question_.step.empty()) {
