@@ -1,11 +1,12 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
 //   make_corpus DIRECTORY GOLDEN
-// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store,printed}/seed-*, those of
+// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store,printed,csv,tfevents}/seed-*, those of
 // events from the journals of the store GOLDEN. Not run by the tests.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
 #include "file/frames.h"
+#include "imports/event_bytes.h"
 #include "index/copies/run_image.h"
 #include "journal/journal_reader.h"
 #include "journal/run_journal.h"
@@ -18,6 +19,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <span>
@@ -258,6 +260,39 @@ void make_printed() {
   }
 }
 
+/// The first byte says which: 0 CSV, 1 JSON lines.
+void make_tables() {
+  const auto table = [](std::string content) { return text(std::string(1, '\0') + content); };
+  const auto lines = [](std::string content) { return text("\1" + content); };
+  save("csv", "places", table("epoch,step,loss\n0,9,1.5\n1,19,nan\n"));
+  save("csv", "quotes", table("a;\"b \"\"c\"\";d\r\n1;\"x\ny\";\r\n"));
+  save("csv", "times", table("time,phase\n2024-05-01T12:00:00.5+02:00,val\n"));
+  save("csv", "unix", table("timestamp\tx\n1714564800123\t-inf\n"));
+  save("csv", "names", table("flor:output,,a,a\n1,2,3,4\n5,6\n"));
+  save("csv", "objects", lines("{\"epoch\": 1, \"train\": {\"loss\": NaN, \"x\": [1, {}]}}\n"));
+  save("csv", "others", lines("{\"step\": 3, \"a\": true}\nno\n{\"b\": -Infinity, \"c\": \"\\u00e9\"}"));
+}
+
+/// Messages, each after its length; the target makes frames of them.
+void make_tfevents() {
+  using flor::testing::frame;
+  const auto messages = [](std::initializer_list<std::string> frames) {
+    std::string all(1, '\xFF');
+    for (const std::string& one : frames) {
+      all += static_cast<char>(one.size() - 16);
+      all += one.substr(12, one.size() - 16);
+    }
+    return text(all);
+  };
+  const std::string scalar = flor::testing::scalar(1.7e9, 3, "loss", 0.5F);
+  save("tfevents", "framed", text(scalar + scalar));
+  save("tfevents", "cut", text(scalar + scalar.substr(0, 20)));
+  save("tfevents", "scalars", messages({scalar, scalar}));
+  save("tfevents", "tensor", messages({flor::testing::tensor_scalar(1.7e9, 3, "loss", 0.5F)}));
+  save("tfevents", "hparams",
+       messages({flor::testing::session_start(1.7e9), flor::testing::session_end(1.7e9, 2, 1.7e9)}));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -272,4 +307,6 @@ int main(int argc, char** argv) {
   make_safetensors();
   make_changes();
   make_printed();
+  make_tables();
+  make_tfevents();
 }
