@@ -1,5 +1,5 @@
-// Fuzz target of logs that are tables. Input: a byte that is even for CSV and odd for JSON lines, then
-// the file.
+// Fuzz target of logs that are tables. Input: a byte that is even for CSV and odd for JSON lines,
+// then the file.
 #include "file/filesystem.h"
 #include "imports/table_reader.h"
 

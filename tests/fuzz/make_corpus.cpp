@@ -1,7 +1,7 @@
 // Writes the corpora of the fuzz targets anew, as they are before fuzzing adds to them:
 //   make_corpus DIRECTORY GOLDEN
-// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store,printed,csv,tfevents}/seed-*, those of
-// events from the journals of the store GOLDEN. Not run by the tests.
+// writes DIRECTORY/{pack,frames,events,journal,blob,safetensors,store,printed,csv,tfevents}/seed-*,
+// those of events from the journals of the store GOLDEN. Not run by the tests.
 #include "base/little_endian.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
@@ -270,7 +270,8 @@ void make_tables() {
   save("csv", "unix", table("timestamp\tx\n1714564800123\t-inf\n"));
   save("csv", "names", table("flor:output,,a,a\n1,2,3,4\n5,6\n"));
   save("csv", "objects", lines("{\"epoch\": 1, \"train\": {\"loss\": NaN, \"x\": [1, {}]}}\n"));
-  save("csv", "others", lines("{\"step\": 3, \"a\": true}\nno\n{\"b\": -Infinity, \"c\": \"\\u00e9\"}"));
+  save("csv", "others",
+       lines("{\"step\": 3, \"a\": true}\nno\n{\"b\": -Infinity, \"c\": \"\\u00e9\"}"));
 }
 
 /// Messages, each after its length; the target makes frames of them.
@@ -290,7 +291,8 @@ void make_tfevents() {
   save("tfevents", "scalars", messages({scalar, scalar}));
   save("tfevents", "tensor", messages({flor::testing::tensor_scalar(1.7e9, 3, "loss", 0.5F)}));
   save("tfevents", "hparams",
-       messages({flor::testing::session_start(1.7e9), flor::testing::session_end(1.7e9, 2, 1.7e9)}));
+       messages(
+           {flor::testing::session_start(1.7e9), flor::testing::session_end(1.7e9, 2, 1.7e9)}));
 }
 
 }  // namespace

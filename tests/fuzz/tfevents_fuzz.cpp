@@ -1,5 +1,5 @@
-// Fuzz target of event files of TensorBoard. Input: the file; if its first byte is 0xFF, what follows
-// are messages, each after a byte with its length, which get their frames.
+// Fuzz target of event files of TensorBoard. Input: the file; if its first byte is 0xFF, what
+// follows are messages, each after a byte with its length, which get their frames.
 #include "export/crc32c.h"
 #include "file/filesystem.h"
 #include "imports/event_reader.h"

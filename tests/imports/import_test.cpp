@@ -1,5 +1,5 @@
-// flor import: a log of another program is a run that is listed, queried, plotted, moved and made again
-// like others, and of which nothing is executed.
+// flor import: a log of another program is a run that is listed, queried, plotted, moved and made
+// again like others, and of which nothing is executed.
 #include "cli/fixture.h"
 #include "imports/event_bytes.h"
 #include "store/made_again.h"
@@ -84,9 +84,10 @@ TEST_F(ImportLogs, ATextIsWhatTheRunPrinted) {
   EXPECT_THAT(flor({"list", "-q", "--where", "status=imported and lr<0.1 and loss:min<1"}).lines(),
               SizeIs(1));
   EXPECT_EQ(said({"sql", "SELECT status FROM runs", "--csv"}), "status\nimported\n");
-  EXPECT_EQ(said({"query", "loss", "--run", "mnist", "--csv"}),
-            "epoch,ordinal,loss,origin,verdict\n0,0,1.5,recorded,recorded\n0,1,1.25,recorded,recorded\n"
-            "1,0,1,recorded,recorded\n2,0,0.75,recorded,recorded\n");
+  EXPECT_EQ(
+      said({"query", "loss", "--run", "mnist", "--csv"}),
+      "epoch,ordinal,loss,origin,verdict\n0,0,1.5,recorded,recorded\n0,1,1.25,recorded,recorded\n"
+      "1,0,1,recorded,recorded\n2,0,0.75,recorded,recorded\n");
   // What it printed is searched, and asked afterwards.
   EXPECT_EQ(said({"show", "mnist", "--grep", "loss=1.0"}), "1: 2024-05-01T12:00:40Z loss=1.000\n");
   EXPECT_THAT(said({"extract", "mnist", R"(node(\d+))"}), HasSubstr("1 value of node, verified"));
@@ -95,10 +96,18 @@ TEST_F(ImportLogs, ATextIsWhatTheRunPrinted) {
   EXPECT_EQ(lines[0]["time"], "2024-05-01T12:00:00.000000Z");
   EXPECT_EQ(lines[0]["epoch"], nullptr);
   EXPECT_EQ(lines[1]["epoch"], 0);
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"show", "mnist"}, {"show", "mnist", "--all"}, {"plot", "loss"}, {"best", "loss", "--min"},
-           {"plot", "loss", "--by", "time"}, {"tag", "mnist", "good"}, {"doctor"}, {"fsck"},
-           {"export", "mnist", "values.csv"}, {"report", "mnist", "-o", "page.html"}, {"log"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"show", "mnist"},
+                                             {"show", "mnist", "--all"},
+                                             {"plot", "loss"},
+                                             {"best", "loss", "--min"},
+                                             {"plot", "loss", "--by", "time"},
+                                             {"tag", "mnist", "good"},
+                                             {"doctor"},
+                                             {"fsck"},
+                                             {"export", "mnist", "values.csv"},
+                                             {"report", "mnist", "-o", "page.html"},
+                                             {"log"}}) {
     const Outcome outcome = flor(words);
     EXPECT_EQ(outcome.status, 0) << words.front() << outcome.out << outcome.err;
   }
@@ -110,6 +119,24 @@ TEST_F(ImportLogs, NothingOfThemIsExecuted) {
   EXPECT_THAT(refused(3, {"replay", "a"}),
               HasSubstr("was not recorded by a program: there is nothing to replay"));
   EXPECT_NE(flor({"build", "a"}).status, 0);
+  const store::Run before = only_run();
+  close();
+  // Nor does a program go on with it, or begin with it.
+  environment_["FLOR_HOME"] = home().string();
+  for (const auto& [flags, work] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--replay_flor", "--flor_run", before.key}, "replay"},
+           {{"--flor_resume", "--flor_run", before.key}, "resume"},
+           {{"--flor", "b", "--flor_from", before.key + "@1"}, "fork"}}) {
+    std::vector<std::string> words{FLOR_PRINTER};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const Outcome outcome = bare(words);
+    EXPECT_EQ(outcome.status, 3) << work << outcome.err;
+    EXPECT_THAT(outcome.err,
+                HasSubstr("run " + before.key.substr(0, 8) +
+                          " was not recorded by a program: there is nothing to " + work));
+  }
+  EXPECT_THAT(catalog().values({.run = before.id, .names = {"loss"}}), SizeIs(2));
+  EXPECT_THAT(ids(), SizeIs(1));
 }
 
 TEST_F(ImportLogs, ATextWithoutTimesBeginsWhenItWasChanged) {
@@ -120,8 +147,9 @@ TEST_F(ImportLogs, ATextWithoutTimesBeginsWhenItWasChanged) {
   std::filesystem::last_write_time(path, time);
   const Outcome outcome = flor({"import", "train.log"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("train.log tells no time: the run begins when the file was last "
-                                     "changed"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("train.log tells no time: the run begins when the file was last "
+                        "changed"));
   EXPECT_THAT(outcome.err, HasSubstr("makes a metric of its numbers"));
   const store::Run run = only_run();
   EXPECT_EQ(run.start.experiment, "import");
@@ -166,7 +194,8 @@ TEST_F(ImportLogs, AnImportThatWasKilledDoesNotCount) {
 
 TEST_F(ImportLogs, EventFilesOfADirectoryAreOneRun) {
   std::string first = session_start(1.7e9);
-  for (int step = 0; step < 50; ++step) first += scalar(1.7e9 + step, step, "loss", 1 / (1.F + step));
+  for (int step = 0; step < 50; ++step)
+    first += scalar(1.7e9 + step, step, "loss", 1 / (1.F + step));
   std::string second;
   for (int step = 50; step < 100; ++step) {
     second += tensor_scalar(1.7e9 + step, step, "loss", 1 / (1.F + step));

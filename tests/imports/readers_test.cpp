@@ -39,7 +39,8 @@ using ::testing::SizeIs;
 /// A file with this content, which lasts as long as the object.
 class Written {
  public:
-  explicit Written(const std::string& content, const char* name = "log") : path_(directory_ / name) {
+  explicit Written(const std::string& content, const char* name = "log")
+      : path_(directory_ / name) {
     std::ofstream(path_, std::ios::binary) << content;
   }
   store::File open() const { return {store::Filesystem::system(), path_, O_RDONLY}; }
@@ -78,7 +79,8 @@ std::vector<std::string> values(const LoggedRun& run) {
   return result;
 }
 
-std::string refusal(const std::string& content, LogFormat format, const LogQuestion& question = {}) {
+std::string refusal(const std::string& content, LogFormat format,
+                    const LogQuestion& question = {}) {
   try {
     (void)read(content, format, question);
   } catch (const UsageError& error) {
@@ -191,8 +193,8 @@ TEST(Tables, MissCells) {
 
 TEST(Tables, WhoseStepsHaveNoEpochsHaveThoseOfOne) {
   const std::string text = "epoch,step,loss\n,1,3\n,2,2\n0,,1\n";
-  EXPECT_THAT(values(csv(text)), ElementsAre("epoch -1.-1=0", "loss -1.-1=1", "loss 0.1=3",
-                                             "loss 0.2=2"));
+  EXPECT_THAT(values(csv(text)),
+              ElementsAre("epoch -1.-1=0", "loss -1.-1=1", "loss 0.1=3", "loss 0.2=2"));
   EXPECT_THAT(refusal(text, LogFormat::csv, {.epoch = "epoch"}), HasSubstr("2 rows have a step"));
 }
 
@@ -200,8 +202,7 @@ TEST(Tables, TakeAColumnForEpochsOnlyIfItIsOne) {
   // As Hugging Face's trainer logs it.
   EXPECT_THAT(values(csv("epoch,step,loss\n0.5,10,3\n1.0,20,2\n")),
               ElementsAre("epoch 0.10=0.5", "epoch 0.20=1", "loss 0.10=3", "loss 0.20=2"));
-  EXPECT_THAT(values(csv("epoch,loss\n0.0,3\n1.0,2\n")),
-              ElementsAre("loss 0.-1=3", "loss 1.-1=2"));
+  EXPECT_THAT(values(csv("epoch,loss\n0.0,3\n1.0,2\n")), ElementsAre("loss 0.-1=3", "loss 1.-1=2"));
   EXPECT_THAT(values(csv("epoch,loss\n100000,3\n")),
               ElementsAre("epoch -1.-1=100000", "loss -1.-1=3"));
   EXPECT_THAT(refusal("e,loss\nfirst,3\n", LogFormat::csv, {.epoch = "e"}),
@@ -211,12 +212,11 @@ TEST(Tables, TakeAColumnForEpochsOnlyIfItIsOne) {
 }
 
 TEST(Tables, KeepTextsAndTakeTimes) {
-  const LoggedRun run = csv(
-      "time,phase,loss\n2024-05-01T12:00:00Z,train,nan\n2024-05-01T12:00:10.5Z,val,-inf\n");
+  const LoggedRun run =
+      csv("time,phase,loss\n2024-05-01T12:00:00Z,train,nan\n2024-05-01T12:00:10.5Z,val,-inf\n");
   EXPECT_THAT(values(run), ElementsAre("phase -1.-1=train", "phase -1.-1=val", "loss -1.-1=nan",
                                        "loss -1.-1=-inf"));
   EXPECT_EQ(run.first_us, 1714564800'000'000);
-  EXPECT_EQ(run.last_us, 1714564810'500'000);
   // A duration is a metric.
   EXPECT_THAT(values(csv("time,a\n1.5,2\n")), ElementsAre("time -1.-1=1.5", "a -1.-1=2"));
   EXPECT_EQ(csv("timestamp,a\n1714564800,2\n").first_us, 1714564800'000'000);
@@ -225,7 +225,8 @@ TEST(Tables, KeepTextsAndTakeTimes) {
 
 TEST(Tables, TakeNoNamesOfFlorsOwn) {
   const LoggedRun run = csv("flor:output,,a,a, b \n1,2,3,4,5\n");
-  EXPECT_THAT(values(run), ElementsAre("column_2 -1.-1=2", "a -1.-1=3", "a.2 -1.-1=4", "b -1.-1=5"));
+  EXPECT_THAT(values(run),
+              ElementsAre("column_2 -1.-1=2", "a -1.-1=3", "a.2 -1.-1=4", "b -1.-1=5"));
   EXPECT_THAT(run.remarks, ElementsAre(HasSubstr("'flor:output' is left out")));
 }
 
@@ -246,17 +247,18 @@ TEST(Tables, OfJsonLinesHaveObjectsInside) {
 {"epoch": 1, "train": {"loss": NaN}, "big": 18446744073709551615, "best": -Infinity, "say": "a NaN"}
 )",
       LogFormat::jsonl);
-  EXPECT_THAT(values(run), ElementsAre("train.loss 0.-1=1.5", "train.loss 1.-1=nan",
-                                       "train.ok 0.-1=1", "shape 0.-1=[1,2]",
-                                       "big 1.-1=1.8446744073709552e+19", "best 1.-1=-inf",
-                                       "say 1.-1=a NaN"));
+  EXPECT_THAT(values(run),
+              ElementsAre("train.loss 0.-1=1.5", "train.loss 1.-1=nan", "train.ok 0.-1=1",
+                          "shape 0.-1=[1,2]", "big 1.-1=1.8446744073709552e+19", "best 1.-1=-inf",
+                          "say 1.-1=a NaN"));
 }
 
 TEST(Tables, OfJsonLinesLeaveOutWhatIsNone) {
   const LoggedRun run = read("{\"a\": 1}\nstarting\n{\"a\": 2}\n{\"a\": ", LogFormat::jsonl);
   EXPECT_THAT(values(run), ElementsAre("a -1.-1=1", "a -1.-1=2"));
-  EXPECT_THAT(run.remarks,
-              ElementsAre(HasSubstr("2 lines left out that are no JSON object, the first is line 2")));
+  EXPECT_THAT(
+      run.remarks,
+      ElementsAre(HasSubstr("2 lines left out that are no JSON object, the first is line 2")));
   EXPECT_THAT(refusal("hello\n", LogFormat::jsonl), HasSubstr("no line of it is a JSON object"));
   EXPECT_THAT(refusal(std::string(100'000, '[') + "\n", LogFormat::jsonl),
               HasSubstr("no line of it is a JSON object"));
@@ -320,7 +322,7 @@ TEST(EventReader, ReadsWhatTheProductWrites) {
   const LoggedRun run = read_log(file.source(LogFormat::tensorboard), {});
   EXPECT_THAT(values(run), ElementsAre("loss 0.3=0.5", "loss 0.4=nan", "large 0.4=inf"));
   EXPECT_EQ(run.first_us, 1'700'000'000'000'000);
-  EXPECT_EQ(run.last_us, 1'700'000'002'500'000);
+  EXPECT_EQ(run.epochs().at(0).last_us, 1'700'000'002'500'000);
   EXPECT_THAT(run.remarks, IsEmpty());
   EXPECT_FALSE(run.end);
 }
@@ -350,8 +352,9 @@ RC_GTEST_PROP(EventReader, GivesBackEveryScalar, ()) {
 }
 
 TEST(EventReader, TakesArgumentsAndTheEndFromHparams) {
-  const LoggedRun run = events(flor::testing::session_start(1.7e9) + scalar(1.7e9 + 5, 1, "loss", 2) +
-                               flor::testing::session_end(1.7e9 + 9, 2, 1.7e9 + 9));
+  const LoggedRun run =
+      events(flor::testing::session_start(1.7e9) + scalar(1.7e9 + 5, 1, "loss", 2) +
+             flor::testing::session_end(1.7e9 + 9, 2, 1.7e9 + 9));
   std::vector<std::string> arguments;
   for (const store::Argument& argument : run.arguments) {
     arguments.push_back(argument.name + ":" + argument.type + "=" + argument.value);
@@ -406,8 +409,9 @@ TEST(EventReader, LeavesOutWhatIsMalformedOrNoScalar) {
   vector.bytes(4, std::string(8, '\0'));
   text.bytes(1, "vector");
   text.message(8, vector);
-  const LoggedRun run = events(event(1.7e9, 1, picture) + event(1.7e9, 1, text) + frame("\xFF\xFF") +
-                               scalar(1.7e9, -5, "a", 1) + scalar(std::nan(""), 7, "a", 2));
+  const LoggedRun run =
+      events(event(1.7e9, 1, picture) + event(1.7e9, 1, text) + frame("\xFF\xFF") +
+             scalar(1.7e9, -5, "a", 1) + scalar(std::nan(""), 7, "a", 2));
   EXPECT_THAT(values(run), ElementsAre("a -1.-1=1", "a 0.7=2"));
   EXPECT_THAT(run.remarks, ElementsAre(HasSubstr("2 values that are no scalars"),
                                        HasSubstr("1 malformed event is left out")));
@@ -452,7 +456,8 @@ TEST(Texts, AreAskedWithRegularExpressions) {
               HasSubstr("has no word before its brackets"));
   EXPECT_THAT(refusal("E-1\n", LogFormat::text, {.epoch = R"(E(\S+))"}),
               HasSubstr("--epoch finds '-1' in 'E-1', which is no whole number up to 99999"));
-  EXPECT_THAT(refusal("a", LogFormat::text, {.step = "a"}), HasSubstr("--step 'a' has no brackets"));
+  EXPECT_THAT(refusal("a", LogFormat::text, {.step = "a"}),
+              HasSubstr("--step 'a' has no brackets"));
 }
 
 TEST(Texts, KeepAnyBytesAndTimes) {
@@ -462,7 +467,7 @@ TEST(Texts, KeepAnyBytesAndTimes) {
                                        "-1:2024-05-01T12:00:09Z c\n"));
   EXPECT_EQ(run.printed[0].time_us, 0);
   EXPECT_EQ(run.printed[2].time_us, 1714564809'000'000);
-  EXPECT_EQ(run.last_us, 1714564809'000'000);
+  EXPECT_EQ(run.first_us, 1714564800'000'000);
   EXPECT_THAT(refusal(std::string("ELF\0x", 5), LogFormat::text), HasSubstr("it is no text"));
 }
 
@@ -473,10 +478,9 @@ TEST(Texts, AreKeptUpToALimitAndAskedAsAWhole) {
   question.kept_bytes = 100;
   const LoggedRun run = read(text, LogFormat::text, question);
   EXPECT_THAT(values(run), SizeIs(100));
-  EXPECT_THAT(pieces(run),
-              ElementsAre("0:epoch 00 loss=00\n", "1:epoch 01 loss=01\n",
-                          "gap 2:" + std::to_string(96 * 17), "98:epoch 98 loss=98\n",
-                          "99:epoch 99 loss=99\n"));
+  EXPECT_THAT(pieces(run), ElementsAre("0:epoch 00 loss=00\n", "1:epoch 01 loss=01\n",
+                                       "gap 2:" + std::to_string(96 * 17), "98:epoch 98 loss=98\n",
+                                       "99:epoch 99 loss=99\n"));
 }
 
 RC_GTEST_PROP(Texts, KeepEveryByte, ()) {

@@ -50,7 +50,7 @@ class Pattern {
   };
   struct Instruction {
     Kind kind = Kind::set;
-    std::int32_t set = 0;           ///< index in `sets_`
+    std::int32_t set = 0;                ///< index in `sets_`
     std::int32_t first = 1, second = 1;  ///< the next instructions, relative to this one
   };
   using Code = std::vector<Instruction>;

@@ -18,8 +18,8 @@ struct ClockText {
 /// this machine. Nullopt if there is none.
 std::optional<ClockText> clock_text(std::string_view text);
 
-/// The time of a whole cell: as above, or Unix time in seconds, milliseconds, micro- or nanoseconds,
-/// from 2001 on. Smaller numbers are durations: nullopt.
+/// The time of a whole cell: as above, or Unix time in seconds, milliseconds, micro- or
+/// nanoseconds, from 2001 on. Smaller numbers are durations: nullopt.
 std::optional<std::int64_t> clock_cell(std::string_view text);
 
 /// Unix time in one of these units.

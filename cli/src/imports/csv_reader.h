@@ -15,8 +15,8 @@ struct CsvRow {
   bool has_end = true;    ///< false for the last row of a file that does not end in a line end
 };
 
-/// Rows by RFC 4180, with any line end: a field in quotes may have separators, line ends and doubled
-/// quotes. Lines without text are passed over.
+/// Rows by RFC 4180, with any line end: a field in quotes may have separators, line ends and
+/// doubled quotes. Lines without text are passed over.
 class CsvReader {
  public:
   /// The separator is the one of comma, semicolon and tab that the first line has most often.

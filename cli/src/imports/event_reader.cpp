@@ -48,7 +48,13 @@ std::optional<std::int64_t> micros(double seconds) {
 }
 
 /// TensorFlow's DataType, of the types that a scalar may have.
-enum class DataType : std::uint64_t { float32 = 1, float64 = 2, int32 = 3, int64 = 9, boolean = 10 };
+enum class DataType : std::uint64_t {
+  float32 = 1,
+  float64 = 2,
+  int32 = 3,
+  int64 = 9,
+  boolean = 10
+};
 
 struct Number {
   store::ValueType type = store::ValueType::real;
@@ -96,8 +102,8 @@ std::optional<Number> from_field(DataType type, const ProtoReader& field) {
   if (field.is(5, Wire::bytes) || field.is(6, Wire::bytes)) {
     return from_content(type, field.bytes());
   }
-  if (is_varint && (field.is(7, Wire::bytes) || field.is(10, Wire::bytes) ||
-                    field.is(11, Wire::bytes))) {
+  if (is_varint &&
+      (field.is(7, Wire::bytes) || field.is(10, Wire::bytes) || field.is(11, Wire::bytes))) {
     // A packed list of one varint is that varint.
     const std::string message = std::string(1, '\x08') + std::string(field.bytes());
     ProtoReader packed(message);
@@ -173,7 +179,8 @@ std::optional<store::Argument> argument_of(std::string_view entry) {
   if (name.empty() || name.size() > kArgumentMax) return std::nullopt;
   for (ProtoReader reader(value); reader.next();) {
     if (reader.is(2, Wire::fixed64)) return number_argument(name, reader.real());
-    if (reader.is(3, Wire::bytes)) return text_argument(name, reader.bytes().substr(0, kArgumentMax));
+    if (reader.is(3, Wire::bytes))
+      return text_argument(name, reader.bytes().substr(0, kArgumentMax));
     if (reader.is(4, Wire::varint)) return boolean_argument(name, reader.number() != 0);
   }
   return std::nullopt;
@@ -201,7 +208,8 @@ class EventReader {
     const std::string_view head = bytes_at(at, kHeadBytes);
     if (head.size() < kHeadBytes) return cut_off(at, size);
     const std::uint64_t length = number_at<std::uint64_t>(head, 0);
-    if (!has_checksum(head.substr(0, 8), number_at<std::uint32_t>(head, 8))) return damaged(at, "the length");
+    if (!has_checksum(head.substr(0, 8), number_at<std::uint32_t>(head, 8)))
+      return damaged(at, "the length");
     const std::uint64_t rest = size - at - kHeadBytes;
     if (rest < kTailBytes || length > rest - kTailBytes) return cut_off(at, size);
     const std::uint64_t next = at + kHeadBytes + length + kTailBytes;
@@ -212,7 +220,8 @@ class EventReader {
     const std::string_view body = bytes_at(at + kHeadBytes, length + kTailBytes);
     if (body.size() < length + kTailBytes) return cut_off(at, size);
     const std::string_view message = body.substr(0, length);
-    if (!has_checksum(message, number_at<std::uint32_t>(body, length))) return damaged(at, "an event");
+    if (!has_checksum(message, number_at<std::uint32_t>(body, length)))
+      return damaged(at, "an event");
     event(message);
     return next;
   }
@@ -328,8 +337,8 @@ class EventReader {
     }
   }
 
-  /// An end without a time is written when the session begins (PyTorch's `add_hparams` does so), and
-  /// says nothing.
+  /// An end without a time is written when the session begins (PyTorch's `add_hparams` does so),
+  /// and says nothing.
   void session_end(std::string_view message) {
     constexpr std::uint64_t kSuccess = 1, kFailure = 2;
     std::uint64_t status = 0;
@@ -344,10 +353,11 @@ class EventReader {
 
   void say_what_is_left_out() {
     if (others_ > 0) {
-      run_.remark(fmt::format("{}: {} value{} that {} no scalar{}, such as pictures and texts, {} "
-                              "left out",
-                              name_, others_, others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are",
-                              others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are"));
+      run_.remark(
+          fmt::format("{}: {} value{} that {} no scalar{}, such as pictures and texts, {} "
+                      "left out",
+                      name_, others_, others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are",
+                      others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are"));
     }
     if (malformed_ > 0) {
       run_.remark(fmt::format("{}: {} malformed event{} left out", name_, malformed_,

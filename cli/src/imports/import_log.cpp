@@ -69,8 +69,8 @@ void write_values(store::Catalog& catalog, std::int64_t run, const LoggedRun& lo
   writer.flush();
 }
 
-/// The loops. Epochs have durations where the log has times; those without any share the time to the
-/// next one that has.
+/// The loops. Epochs have durations where the log has times; those without any share the time to
+/// the next one that has. Without times durations are 0.
 store::Progress progress_of(const LoggedRun& log) {
   store::Progress progress;
   if (log.epochs().empty()) return progress;
@@ -83,20 +83,20 @@ store::Progress progress_of(const LoggedRun& log) {
                             .broke = false});
   constexpr double kSecond = 1e6;
   std::vector<double> seconds(static_cast<std::size_t>(count), 0.0);
-  bool has_times = false;
   std::int64_t from = 0;
   std::int64_t from_us = log.first_us.value_or(0);
   for (const auto& [epoch, facts] : log.epochs()) {
     if (!facts.last_us) continue;
-    has_times = true;
     const double each = static_cast<double>(std::max<std::int64_t>(*facts.last_us - from_us, 0)) /
                         kSecond / static_cast<double>(epoch + 1 - from);
     for (; from <= epoch; ++from) seconds[static_cast<std::size_t>(from)] = each;
     from_us = std::max(from_us, *facts.last_us);
   }
-  for (std::int64_t epoch = 0; has_times && epoch < from; ++epoch) {
-    progress.iterations.push_back(
-        {0, epoch, seconds[static_cast<std::size_t>(epoch)], 0});
+  for (std::int64_t epoch = 0; epoch < count; ++epoch) {
+    progress.iterations.push_back({.main_loop = 0,
+                                   .iteration = epoch,
+                                   .seconds = seconds[static_cast<std::size_t>(epoch)],
+                                   .record_seconds = 0});
   }
   for (const auto& [epoch, facts] : log.epochs()) {
     if (facts.steps == 0) continue;

@@ -29,8 +29,8 @@ class ImportedLogs {
   std::map<std::string, std::string> runs_;
 };
 
-/// Makes a run of the log. Nothing of it can be executed. If that fails, the run is dropped. `start`
-/// has the experiment, the time and the command; `digest` is kept with it.
+/// Makes a run of the log. Nothing of it can be executed. If that fails, the run is dropped.
+/// `start` has the experiment, the time and the command; `digest` is kept with it.
 store::Run import_log(store::Store& store, store::NewRun start, const std::filesystem::path& path,
                       const std::string& digest, const LoggedRun& log, std::int64_t now_us);
 

@@ -40,10 +40,10 @@ class LineReader {
   const store::File& file_;
   std::uint64_t size_;
   std::string buffer_;
-  std::size_t at_ = 0;            ///< in the buffer
-  std::uint64_t read_ = 0;        ///< bytes of the file that are or were in the buffer
+  std::size_t at_ = 0;      ///< in the buffer
+  std::uint64_t read_ = 0;  ///< bytes of the file that are or were in the buffer
   std::int64_t number_ = 0;
-  bool goes_on_ = false;          ///< the line before was cut
+  bool goes_on_ = false;  ///< the line before was cut
 };
 
 /// Without the mark of UTF-8 that some programs put before a text.

@@ -72,8 +72,8 @@ LogFormat format_of(const fs::path& path) {
 std::vector<fs::path> event_files_below(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
-  fs::recursive_directory_iterator entries(
-      directory, fs::directory_options::skip_permission_denied, error);
+  fs::recursive_directory_iterator entries(directory, fs::directory_options::skip_permission_denied,
+                                           error);
   for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
     std::error_code unknown;
     if (!entries->is_regular_file(unknown) || !is_named_event_file(entries->path())) continue;
@@ -84,9 +84,10 @@ std::vector<fs::path> event_files_below(const fs::path& directory) {
                             error.message()));
   }
   if (files.empty()) {
-    throw UsageError(fmt::format("{} has no event files of TensorBoard, whose names have '{}': name "
-                                 "the files to import",
-                                 printable(directory.string()), kEventFile));
+    throw UsageError(
+        fmt::format("{} has no event files of TensorBoard, whose names have '{}': name "
+                    "the files to import",
+                    printable(directory.string()), kEventFile));
   }
   std::ranges::sort(files);
   return files;
@@ -123,9 +124,9 @@ LogFormat parse_log_format(std::string_view word) {
     words.emplace_back(known);
   }
   const std::string hint = did_you_mean(word, words);
-  throw UsageError(fmt::format("--format {}{}", printable(word),
-                               hint.empty() ? ": use " + fmt::format("{}", fmt::join(words, ", "))
-                                            : hint));
+  throw UsageError(
+      fmt::format("--format {}{}", printable(word),
+                  hint.empty() ? ": use " + fmt::format("{}", fmt::join(words, ", ")) : hint));
 }
 
 std::vector<LogSource> find_logs(std::span<const std::string> operands,

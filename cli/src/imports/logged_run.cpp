@@ -51,8 +51,8 @@ store::Scalar LoggedSeries::value(std::size_t at) const {
 void LoggedSeries::settle() {
   for (Point& point : points_) {
     if (!has_reals_ || point.type != store::ValueType::integer) continue;
-    point.bits = std::bit_cast<std::uint64_t>(
-        static_cast<double>(std::bit_cast<std::int64_t>(point.bits)));
+    point.bits =
+        std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<std::int64_t>(point.bits)));
     point.type = store::ValueType::real;
   }
   if (!std::ranges::is_sorted(points_, {}, &Point::place)) {
@@ -70,9 +70,9 @@ LoggedSeries* LoggedRun::series(std::string_view name) {
     const std::string shown = store::printable(name.substr(0, 40));
     if (++refused_names_ <= kRefusedShown) {
       remark(is_own ? fmt::format("'{}' is left out: names that begin so are Flor's own", shown)
-             : name.empty()
-                 ? std::string("values without a name are left out")
-                 : fmt::format("'{}...' is left out: a name has at most {} bytes", shown, kNameMax));
+             : name.empty() ? std::string("values without a name are left out")
+                            : fmt::format("'{}...' is left out: a name has at most {} bytes", shown,
+                                          kNameMax));
     }
     return nullptr;
   }
@@ -89,7 +89,6 @@ std::size_t LoggedRun::values() const {
 void LoggedRun::notice_time(const LoggedPlace& place, std::int64_t time_us) {
   if (time_us <= 0 || time_us > kTimeMax) return;
   first_us = std::min(first_us.value_or(time_us), time_us);
-  last_us = std::max(last_us.value_or(time_us), time_us);
   const auto [known, is_new] = times_.try_emplace(place.epoch, time_us);
   known->second = std::max(known->second, time_us);
 }

@@ -15,8 +15,8 @@
 
 namespace flor::cli {
 
-/// Limits of epochs and steps. A bucket refuses runs that count more epochs than they have rows, and
-/// steps are added up over epochs.
+/// Limits of epochs and steps. A bucket refuses runs that count more epochs than they have rows,
+/// and steps are added up over epochs.
 inline constexpr std::int64_t kLoggedEpochMax = 99'999;
 inline constexpr std::int64_t kLoggedStepMax = std::int64_t{1} << 40;
 
@@ -78,7 +78,7 @@ class LoggedRun {
   std::vector<store::Printed> printed;
   std::int64_t lines = 0;  ///< of a text
   std::vector<std::string> remarks;
-  std::optional<std::int64_t> first_us, last_us;  ///< times that the log names
+  std::optional<std::int64_t> first_us;  ///< the earliest time that the log names
   /// Set if the log says that the run has ended.
   struct End {
     std::int64_t at_us = 0;
@@ -88,7 +88,7 @@ class LoggedRun {
 
   /// After `settle`: the loops that the log tells of.
   struct Epoch {
-    std::int64_t steps = 0;                 ///< 0: it tells of none
+    std::int64_t steps = 0;                    ///< 0: it tells of none
     std::optional<std::int64_t> last_us = {};  ///< the latest time in it
   };
   const std::map<std::int64_t, Epoch>& epochs() const { return epochs_; }

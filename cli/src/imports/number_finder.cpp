@@ -48,12 +48,11 @@ NumberFinder::NumberFinder(std::string option, std::string regex, std::string na
                     option_, printable(regex_)));
   }
   if (name_.empty()) {
-    throw UsageError(fmt::format("{} '{}' has no word before its brackets: name the metric, {}",
-                                 option_, printable(regex_),
-                                 option_ == "REGEX"
-                                     ? "--name NAME"
-                                     : "as in 'loss=(\\d+\\.\\d+)', or after the import with flor "
-                                       "extract RUN REGEX --name NAME"));
+    throw UsageError(fmt::format(
+        "{} '{}' has no word before its brackets: name the metric, {}", option_, printable(regex_),
+        option_ == "REGEX" ? "--name NAME"
+                           : "as in 'loss=(\\d+\\.\\d+)', or after the import with flor "
+                             "extract RUN REGEX --name NAME"));
   }
 }
 

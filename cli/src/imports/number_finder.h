@@ -13,7 +13,8 @@ namespace flor::cli {
 class NumberFinder {
  public:
   /// `option` is what messages call the regular expression. `name`: of the metric; if empty, the
-  /// word before the brackets. Throws UsageError if there is no such word, or there are no brackets.
+  /// word before the brackets. Throws UsageError if there is no such word, or there are no
+  /// brackets.
   NumberFinder(std::string option, std::string regex, std::string name = {});
 
   const std::string& name() const { return name_; }

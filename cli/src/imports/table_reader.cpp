@@ -26,11 +26,11 @@ using store::ValueType;
 
 constexpr std::array<std::string_view, 3> kEpochNames{"epoch", "epochs", "current_epoch"};
 constexpr std::array<std::string_view, 9> kStepNames{
-    "step", "global_step", "_step", "trainer/global_step", "steps", "iteration", "iterations",
-    "iter", "batch"};
+    "step",       "global_step", "_step", "trainer/global_step", "steps", "iteration",
+    "iterations", "iter",        "batch"};
 constexpr std::array<std::string_view, 11> kTimeNames{
-    "time", "timestamp", "_timestamp", "@timestamp", "wall_time", "wall time", "walltime",
-    "datetime", "date", "created_at", "ts"};
+    "time",     "timestamp", "_timestamp", "@timestamp", "wall_time", "wall time",
+    "walltime", "datetime",  "date",       "created_at", "ts"};
 constexpr std::array<std::string_view, 7> kMissing{"", "NA", "N/A", "<NA>", "None", "null", "NULL"};
 constexpr std::size_t kColumnsMax = 100'000;
 
@@ -88,8 +88,8 @@ LoggedSeries* TableRows::column(Loop loop) {
     if (series.name() == wanted) return &series;
     names.push_back(series.name());
   }
-  throw UsageError(fmt::format("it has no column '{}'{}", printable(wanted),
-                               did_you_mean(wanted, names)));
+  throw UsageError(
+      fmt::format("it has no column '{}'{}", printable(wanted), did_you_mean(wanted, names)));
 }
 
 TableRows::Numbers TableRows::numbers_of(const LoggedSeries& series) const {
@@ -101,8 +101,8 @@ TableRows::Numbers TableRows::numbers_of(const LoggedSeries& series) const {
   return numbers;
 }
 
-/// Empty if there is no such column. One that was found by its name and has other cells is a metric,
-/// as the `epoch` 0.53 that Hugging Face's trainer logs.
+/// Empty if there is no such column. One that was found by its name and has other cells is a
+/// metric, as the `epoch` 0.53 that Hugging Face's trainer logs.
 TableRows::Numbers TableRows::take_numbers(Loop loop) {
   const LoggedSeries* series = column(loop);
   if (!series) return {};
@@ -159,8 +159,9 @@ void TableRows::finish() {
     }
     if (alone > 0) {
       if (!columns_.epoch.empty()) {
-        throw UsageError(fmt::format("{} have a step and no epoch in column '{}': leave --epoch out",
-                                     counted(alone, "row"), printable(columns_.epoch)));
+        throw UsageError(
+            fmt::format("{} have a step and no epoch in column '{}': leave --epoch out",
+                        counted(alone, "row"), printable(columns_.epoch)));
       }
       epochs.clear();
     }
@@ -214,12 +215,12 @@ void read_csv(const store::File& file, const std::string& name, const TableColum
   CsvReader reader(file);
   CsvRow row;
   if (!reader.next(row)) throw UsageError("it is empty");
-  const bool is_header = std::ranges::none_of(
-      row.fields,
-      [](const std::string& field) { return whole_number(trimmed(field)).has_value(); });
+  const bool is_header = std::ranges::none_of(row.fields, [](const std::string& field) {
+    return whole_number(trimmed(field)).has_value();
+  });
   if (!is_header) {
-    throw UsageError(fmt::format("it has no header: line {} must name the columns, and has numbers",
-                                 row.line));
+    throw UsageError(
+        fmt::format("it has no header: line {} must name the columns, and has numbers", row.line));
   }
   const std::vector<std::string> titles = titles_of(row.fields);
   if (titles.size() > kColumnsMax) {
@@ -237,13 +238,15 @@ void read_csv(const store::File& file, const std::string& name, const TableColum
     rows.begin_row();
     for (std::size_t i = 0; i < row.fields.size(); ++i) {
       const std::string_view cell = trimmed(row.fields[i]);
-      if (std::ranges::find(kMissing, cell) == kMissing.end()) rows.add(titles[i], value_word(cell));
+      if (std::ranges::find(kMissing, cell) == kMissing.end())
+        rows.add(titles[i], value_word(cell));
     }
   }
   if (other > 0) {
-    run.remark(fmt::format("{}: {} left out that {} other fields than the header, the first in line "
-                           "{}",
-                           name, counted(other, "row"), other == 1 ? "has" : "have", first_other));
+    run.remark(
+        fmt::format("{}: {} left out that {} other fields than the header, the first in line "
+                    "{}",
+                    name, counted(other, "row"), other == 1 ? "has" : "have", first_other));
   }
   rows.finish();
 }

@@ -50,8 +50,8 @@ class TableRows {
   std::int64_t rows_ = 0;
 };
 
-/// Reads a table whose first line names the columns. Missing cells are empty or NA, N/A, None, null.
-/// `name` is the file in messages, safe to print. Throws UsageError if it is no such table.
+/// Reads a table whose first line names the columns. Missing cells are empty or NA, N/A, None,
+/// null. `name` is the file in messages, safe to print. Throws UsageError if it is no such table.
 void read_csv(const store::File& file, const std::string& name, const TableColumns& columns,
               LoggedRun& run);
 

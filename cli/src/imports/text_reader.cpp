@@ -33,25 +33,26 @@ class LoopFinder {
     if (!is_given_ && !otherwise) return;
     pattern_.emplace(option, is_given_ ? given : otherwise);
     if (!pattern_->has_group()) {
-      throw UsageError(fmt::format("{} '{}' has no brackets: put them around the number, as in "
-                                   "'epoch (\\d+)'",
-                                   option, printable(given)));
+      throw UsageError(
+          fmt::format("{} '{}' has no brackets: put them around the number, as in "
+                      "'epoch (\\d+)'",
+                      option, printable(given)));
     }
   }
 
   /// The number in this line. One that was found without being asked for, and is none, is no epoch.
   std::optional<std::int64_t> in(std::string_view line) const {
     if (!pattern_) return std::nullopt;
-    const bool may_have = is_given_ || line.find("poch") != line.npos ||
-                          line.find("POCH") != line.npos;
+    const bool may_have =
+        is_given_ || line.find("poch") != line.npos || line.find("POCH") != line.npos;
     const auto group = may_have ? pattern_->group_in(line) : std::nullopt;
     if (!group) return std::nullopt;
     const std::string_view text = line.substr(group->begin, group->end - group->begin);
     const auto number = whole_integer(text);
     if (number && *number >= 0 && *number <= most_) return number;
     if (!is_given_) return std::nullopt;
-    throw UsageError(fmt::format("{} finds '{}' in '{}', which is no whole number up to {}", option_,
-                                 printable(text), shortened(printable(line), 60), most_));
+    throw UsageError(fmt::format("{} finds '{}' in '{}', which is no whole number up to {}",
+                                 option_, printable(text), shortened(printable(line), 60), most_));
   }
 
  private:

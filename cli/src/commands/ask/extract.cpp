@@ -96,9 +96,8 @@ std::vector<store::ReplayedPart> parts_of(const std::vector<store::Value>& value
   std::map<std::int64_t, store::ReplayedPart> parts;
   for (const store::Value& value : values) {
     store::ReplayedPart& part = parts[value.place.epoch];
-    part.part =
-        value.place.epoch;  // -1 outside of the loops, which is also the number of the first part
-                            // outside of loops
+    part.part = value.place.epoch;  // -1 outside of the loops, which is also the number of the
+                                    // first part outside of loops
     part.result.verdict = store::Verdict::verified;
     part.found = store::ValueVerdict::verified;
     ++part.result.values_found;
@@ -140,9 +139,8 @@ int Extraction::run(Context& context) {
   }
   for (const store::MetricSummary& metric : context.catalog().metrics(run.id)) {
     if (metric.name != name_ || metric.hindsight) continue;
-    throw UsageError(
-        fmt::format("run {} has a metric '{}' of its own: name this one, --name NAME", title(run),
-                    printable(name_)));
+    throw UsageError(fmt::format("run {} has a metric '{}' of its own: name this one, --name NAME",
+                                 title(run), printable(name_)));
   }
   const bool known = are_known(context.catalog(), run, found);
   if (!known) {

@@ -28,9 +28,9 @@ class Import final : public Command {
   std::string_view name() const override { return "import"; }
   std::string_view summary() const override { return "make runs of logs, or of a checkpoint"; }
   std::string_view lesson() const override {
-    return R"(Each log becomes a run: its numbers are values, and a text is kept as what the run printed. Epochs,
-steps and times are taken from it as far as it tells them. A DIR stands for the event files below it,
-those of one directory for one run. A .safetensors file becomes a run with one checkpoint.
+    return R"(Each log becomes a run: its numbers are values, and a text is what the run printed. Epochs, steps
+and times are taken from it as far as it tells them. DIR stands for the event files below it, those
+of one directory for one run. A .safetensors file becomes a run with one checkpoint.
 
 Examples:
   flor import slurm-*.out --name mnist --extract 'loss=(\d+\.\d+)' --arg lr=0.01
@@ -42,7 +42,8 @@ Examples:
   void setup(Syntax& syntax) override {
     syntax.operands("FILE|DIR", files_, "text, CSV, JSON lines, event files, or .safetensors");
     syntax.option("--name", "NAME", name_, "name the new runs' experiment (default 'import')");
-    syntax.option("--arg", "NAME=VALUE", arguments_, "give the runs this argument; may be repeated");
+    syntax.option("--arg", "NAME=VALUE", arguments_,
+                  "give the runs this argument; may be repeated");
     syntax.option("--extract", "REGEX", question_.metrics,
                   "find a metric in text, as flor extract; may be repeated");
     syntax.option("--epoch", "COLUMN", question_.epoch,
@@ -100,7 +101,8 @@ store::NewRun Import::start(const Context& context, const std::string& file) con
   std::error_code unknown;
   start.directory = std::filesystem::current_path(unknown).string();
   std::vector<std::string> command{"flor", "import", file, "--name", name_};
-  for (const std::string& regex : question_.metrics) command.insert(command.end(), {"--extract", regex});
+  for (const std::string& regex : question_.metrics)
+    command.insert(command.end(), {"--extract", regex});
   start.command = command;
   return start;
 }
@@ -159,22 +161,24 @@ void Import::report(Context& context, const Done& done) const {
                                     done.run.substr(0, 8)));
     return;
   }
-  std::string text = fmt::format("run {} ({}): {}: {} of {}", done.run.substr(0, 8),
-                                 printable(name_), file,
-                                 counted(static_cast<std::int64_t>(done.log.values()), "value"),
-                                 counted(std::ssize(done.log.all_series()), "metric"));
+  std::string text =
+      fmt::format("run {} ({}): {}: {} of {}", done.run.substr(0, 8), printable(name_), file,
+                  counted(static_cast<std::int64_t>(done.log.values()), "value"),
+                  counted(std::ssize(done.log.all_series()), "metric"));
   if (!done.log.epochs().empty()) {
     text += fmt::format(" in {}", counted(std::ssize(done.log.epochs()), "epoch"));
   }
   if (done.log.lines > 0) text += fmt::format(", {}", counted(done.log.lines, "line"));
   context.out().write(text + "\n");
   if (!done.log.first_us) {
-    context.note(fmt::format("{} tells no time: the run begins when the file was last changed", file));
+    context.note(
+        fmt::format("{} tells no time: the run begins when the file was last changed", file));
   }
   if (done.format == LogFormat::text && done.log.values() == 0) {
-    context.note(fmt::format("the text is kept: flor extract {} 'loss=(\\d+\\.\\d+)' makes a metric "
-                             "of its numbers",
-                             done.run.substr(0, 8)));
+    context.note(
+        fmt::format("the text is kept: flor extract {} 'loss=(\\d+\\.\\d+)' makes a metric "
+                    "of its numbers",
+                    done.run.substr(0, 8)));
   }
 }
 
@@ -199,15 +203,17 @@ void Import::refuse_idle_options(const std::vector<LogSource>& sources) const {
   const std::string file = printable(sources.front().path.string());
   const auto is_no_text = [](LogFormat format) { return format != LogFormat::text; };
   if (!question_.metrics.empty() && all_lack(is_no_text)) {
-    throw UsageError(fmt::format("--extract asks texts, and {} is read as {}: --format text reads it "
-                                 "as one",
-                                 file, to_string(sources.front().format)));
+    throw UsageError(
+        fmt::format("--extract asks texts, and {} is read as {}: --format text reads it "
+                    "as one",
+                    file, to_string(sources.front().format)));
   }
   const auto has_steps = [](LogFormat format) { return format == LogFormat::tensorboard; };
   if ((!question_.epoch.empty() || !question_.step.empty()) && all_lack(has_steps)) {
-    throw UsageError(fmt::format("{} is an event file, which has the steps of its values: leave "
-                                 "--epoch and --step out",
-                                 file));
+    throw UsageError(
+        fmt::format("{} is an event file, which has the steps of its values: leave "
+                    "--epoch and --step out",
+                    file));
   }
 }
 
@@ -243,7 +249,8 @@ int Import::import_logs(Context& context, const std::vector<LogSource>& sources)
 
 int Import::run(Context& context) {
   if (name_.empty()) throw UsageError("--name needs a name that is not empty");
-  if (files_.empty()) throw UsageError("flor import needs FILE|DIR: flor import [OPTIONS] FILE|DIR...");
+  if (files_.empty())
+    throw UsageError("flor import needs FILE|DIR: flor import [OPTIONS] FILE|DIR...");
   (void)given_arguments();  // a wrong one is said before anything is read
   const std::optional<LogFormat> format =
       format_.empty() ? std::nullopt : std::optional(parse_log_format(format_));
