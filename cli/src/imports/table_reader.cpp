@@ -88,8 +88,14 @@ LoggedSeries* TableRows::column(Loop loop) {
     if (series.name() == wanted) return &series;
     names.push_back(series.name());
   }
-  throw UsageError(
-      fmt::format("it has no column '{}'{}", printable(wanted), did_you_mean(wanted, names)));
+  std::string hint = did_you_mean(wanted, names);
+  if (hint.empty() && !names.empty()) {
+    constexpr std::size_t kNamed = 8;
+    const bool has_more = names.size() > kNamed;
+    if (has_more) names.resize(kNamed);
+    hint = fmt::format(": it has {}{}", fmt::join(names, ", "), has_more ? ", ..." : "");
+  }
+  throw UsageError(fmt::format("it has no column '{}'{}", printable(wanted), hint));
 }
 
 TableRows::Numbers TableRows::numbers_of(const LoggedSeries& series) const {

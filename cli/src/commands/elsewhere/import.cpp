@@ -28,9 +28,9 @@ class Import final : public Command {
   std::string_view name() const override { return "import"; }
   std::string_view summary() const override { return "make runs of logs, or of a checkpoint"; }
   std::string_view lesson() const override {
-    return R"(Each log becomes a run: its numbers are values, and a text is what the run printed. Epochs, steps
-and times are taken from it as far as it tells them. DIR stands for the event files below it, those
-of one directory for one run. A .safetensors file becomes a run with one checkpoint.
+    return R"(Each log becomes a run: its numbers are values, and a text is what the run printed. Epochs,
+steps and times are taken from it as far as it tells them. DIR stands for the event files below
+it, those of one directory for one run. A .safetensors file becomes a run with one checkpoint.
 
 Examples:
   flor import slurm-*.out --name mnist --extract 'loss=(\d+\.\d+)' --arg lr=0.01
