@@ -191,7 +191,10 @@ TEST_F(ImportLogs, AnImportThatWasKilledDoesNotCount) {
   said({"rm", whole.key});
   catalog().add_run(begun, {}, whole.origin);
   close();
-  EXPECT_THAT(said({"import", "a.csv"}), HasSubstr("1 value of 1 metric"));
+  const Outcome outcome = flor({"import", "a.csv"});
+  EXPECT_THAT(outcome.out, HasSubstr("1 value of 1 metric"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("has a part of a.csv alone, as its import did not end: flor rm"));
 }
 
 TEST_F(ImportLogs, EventFilesOfADirectoryAreOneRun) {

@@ -127,15 +127,16 @@ ImportedLogs::ImportedLogs(const store::Catalog& catalog) {
   store::Run run;
   catalog.each_run(run, [&] {
     const auto digest = run.start.environment.find(kDigestFact);
-    const bool is_whole = run.finished_us.has_value() || !run.message.empty();
-    if (digest != run.start.environment.end() && is_whole) runs_[digest->second] = run.key;
+    if (digest == run.start.environment.end()) return true;
+    Known& known = runs_[digest->second];
+    if (!known.is_whole) known = {run.key, run.finished_us.has_value() || !run.message.empty()};
     return true;
   });
 }
 
-std::string ImportedLogs::run_of(const std::string& digest) const {
+const ImportedLogs::Known* ImportedLogs::run_of(const std::string& digest) const {
   const auto known = runs_.find(digest);
-  return known == runs_.end() ? std::string() : known->second;
+  return known == runs_.end() ? nullptr : &known->second;
 }
 
 store::Run import_log(store::Store& store, store::NewRun start, const std::filesystem::path& path,

@@ -20,13 +20,16 @@ inline constexpr const char* kLoggedNestedLoop = "step";
 class ImportedLogs {
  public:
   explicit ImportedLogs(const store::Catalog& catalog);
-  /// The key of a run of this content; empty if there is none. A run whose import was killed does
-  /// not count.
-  std::string run_of(const std::string& digest) const;
-  void note(const std::string& digest, const std::string& run) { runs_[digest] = run; }
+  struct Known {
+    std::string run;        ///< its key
+    bool is_whole = false;  ///< false: its import was killed, or is going on
+  };
+  /// The run of this content; one that is whole where there are several. Nullptr if there is none.
+  const Known* run_of(const std::string& digest) const;
+  void note(const std::string& digest, const std::string& run) { runs_[digest] = {run, true}; }
 
  private:
-  std::map<std::string, std::string> runs_;
+  std::map<std::string, Known> runs_;
 };
 
 /// Makes a run of the log. Nothing of it can be executed. If that fails, the run is dropped.

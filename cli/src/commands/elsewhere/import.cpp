@@ -134,8 +134,17 @@ Import::Done Import::import_one(Context& context, ImportedLogs& known,
                                 const LogSource& source) const {
   Done done{.path = source.path.string(), .format = source.format};
   const std::string digest = digest_of_log(source).hex();
-  if (!again_) done.run = known.run_of(digest);
-  if (!done.run.empty()) return done;
+  const ImportedLogs::Known* before = known.run_of(digest);
+  if (before && before->is_whole && !again_) {
+    done.run = before->run;
+    return done;
+  }
+  if (before && !before->is_whole) {
+    const std::string key = before->run.substr(0, 8);
+    context.note(fmt::format(
+        "run {} has a part of {} alone, as its import did not end: flor rm {} removes it", key,
+        printable(done.path), key));
+  }
   done.log = read_log(source, question_);
   if (done.log.values() == 0 && done.log.printed.empty()) {
     throw UsageError(fmt::format("{} has nothing to import", printable(done.path)));
