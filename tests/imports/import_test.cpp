@@ -127,7 +127,7 @@ TEST_F(ImportLogs, NothingOfThemIsExecuted) {
            {{"--replay_flor", "--flor_run", before.key}, "replay"},
            {{"--flor_resume", "--flor_run", before.key}, "resume"},
            {{"--flor", "b", "--flor_from", before.key + "@1"}, "fork"}}) {
-    std::vector<std::string> words{FLOR_PRINTER};
+    std::vector<std::string> words{FLOR_PRINTER, "--flor_no_git"};
     words.insert(words.end(), flags.begin(), flags.end());
     const ProcessResult outcome =
         Process(words, {.directory = work_, .environment = {{"FLOR_HOME", home().string()}}})

@@ -189,13 +189,12 @@ std::optional<store::Argument> argument_of(std::string_view entry) {
 class EventReader {
  public:
   EventReader(const store::File& file, const std::string& name, LoggedRun& run)
-      : file_(file), name_(name), run_(run) {}
+      : file_(file), name_(name), run_(run), size_(file.size()) {}
 
   void read() {
-    const std::uint64_t size = file_.size();
     std::uint64_t at = 0;
-    while (at < size) {
-      const std::uint64_t next = frame(at, size);
+    while (at < size_) {
+      const std::uint64_t next = frame(at);
       if (next == 0) break;
       at = next;
     }
@@ -204,21 +203,21 @@ class EventReader {
 
  private:
   /// Reads the frame at this offset; returns where the next one begins, 0 if none can follow.
-  std::uint64_t frame(std::uint64_t at, std::uint64_t size) {
+  std::uint64_t frame(std::uint64_t at) {
     const std::string_view head = bytes_at(at, kHeadBytes);
-    if (head.size() < kHeadBytes) return cut_off(at, size);
+    if (head.size() < kHeadBytes) return cut_off(at);
     const std::uint64_t length = number_at<std::uint64_t>(head, 0);
     if (!has_checksum(head.substr(0, 8), number_at<std::uint32_t>(head, 8)))
       return damaged(at, "the length");
-    const std::uint64_t rest = size - at - kHeadBytes;
-    if (rest < kTailBytes || length > rest - kTailBytes) return cut_off(at, size);
+    const std::uint64_t rest = size_ - at - kHeadBytes;
+    if (rest < kTailBytes || length > rest - kTailBytes) return cut_off(at);
     const std::uint64_t next = at + kHeadBytes + length + kTailBytes;
     if (length > kMessageMax) {
       ++others_;
       return next;
     }
     const std::string_view body = bytes_at(at + kHeadBytes, length + kTailBytes);
-    if (body.size() < length + kTailBytes) return cut_off(at, size);
+    if (body.size() < length + kTailBytes) return cut_off(at);
     const std::string_view message = body.substr(0, length);
     if (!has_checksum(message, number_at<std::uint32_t>(body, length)))
       return damaged(at, "an event");
@@ -231,15 +230,15 @@ class EventReader {
       return std::string_view(buffer_).substr(offset - begin_, count);
     }
     constexpr std::uint64_t kAhead = std::uint64_t{1} << 20;
-    buffer_.resize(std::max(count, kAhead));
+    buffer_.resize(std::min(std::max(count, kAhead), size_ - offset));
     begin_ = offset;
     buffer_.resize(file_.read_at(std::as_writable_bytes(std::span(buffer_)), offset));
     return std::string_view(buffer_).substr(0, count);
   }
 
-  std::uint64_t cut_off(std::uint64_t at, std::uint64_t size) {
+  std::uint64_t cut_off(std::uint64_t at) {
     run_.remark(fmt::format("{} ends in the middle of an event: its last {} are left out", name_,
-                            store::print_bytes(size - at)));
+                            store::print_bytes(size_ - at)));
     return 0;
   }
 
@@ -368,6 +367,7 @@ class EventReader {
   const store::File& file_;
   const std::string& name_;
   LoggedRun& run_;
+  std::uint64_t size_;  ///< it may be growing
   std::string buffer_;
   std::uint64_t begin_ = 0;
   std::int64_t others_ = 0, malformed_ = 0;

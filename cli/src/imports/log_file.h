@@ -36,7 +36,7 @@ struct LogSource {
 std::vector<LogSource> find_logs(std::span<const std::string> operands,
                                  std::optional<LogFormat> format);
 
-/// What is asked of the logs. `epoch` and `step` are columns of tables, and regular expressions for
+/// The question to the logs. `epoch` and `step` are columns of tables, and regular expressions for
 /// texts.
 using LogQuestion = TextQuestion;
 

@@ -1,4 +1,4 @@
-// What a log of another program tells of its run, before it becomes a run of the store.
+// The content of a log of another program, before it becomes a run of the store.
 #pragma once
 
 #include "index/values/printed.h"

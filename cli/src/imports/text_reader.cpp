@@ -92,7 +92,7 @@ class TextReader {
     throw UsageError("it is no text of bytes: convert it, or say what it is with --format");
   }
 
-  /// What progress bars overwrite are lines, too.
+  /// Lines that a progress bar overwrites count, too.
   void look_at(std::string_view text) {
     for (;;) {
       const std::size_t end = text.find('\r');

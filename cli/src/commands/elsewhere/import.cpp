@@ -57,7 +57,7 @@ Examples:
   int run(Context& context) override;
 
  private:
-  /// What became of one log.
+  /// The outcome for one log.
   struct Done {
     std::string path;
     LogFormat format = LogFormat::text;
