@@ -314,7 +314,9 @@ TEST_F(TensorBoardItself, WritesWhatIsImported) {
   EXPECT_THAT(outcome.err, IsEmpty());
   EXPECT_EQ(only_run().start.started_us, 1'700'000'000'000'000);
   const Json shown = flor({"show", "import", "--json"}).json()["run"];
-  EXPECT_EQ(shown["arguments"], (Json{{"lr", 0.01}, {"nesterov", true}, {"optimizer", "adam"}}));
+  EXPECT_EQ(shown["arguments"]["lr"], 0.01);
+  EXPECT_EQ(shown["arguments"]["nesterov"], true);
+  EXPECT_EQ(shown["arguments"]["optimizer"], "adam");
   EXPECT_EQ(shown["metrics"]["accuracy"]["last"], 99.0 / 128);
 }
 
