@@ -208,6 +208,13 @@ std::vector<std::string> titles_of(const std::vector<std::string>& header) {
   return titles;
 }
 
+/// A cell as a value. In a column of numbers, large whole ones are numbers, too.
+ValueWord cell_value(std::string_view cell) {
+  const auto integer = whole_integer(cell);
+  const auto real = integer ? std::nullopt : whole_number(cell);
+  return real ? ValueWord{ValueType::real, *real} : value_word(cell);
+}
+
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == text.npos) return {};
@@ -245,7 +252,7 @@ void read_csv(const store::File& file, const std::string& name, const TableColum
     for (std::size_t i = 0; i < row.fields.size(); ++i) {
       const std::string_view cell = trimmed(row.fields[i]);
       if (std::ranges::find(kMissing, cell) == kMissing.end())
-        rows.add(titles[i], value_word(cell));
+        rows.add(titles[i], cell_value(cell));
     }
   }
   if (other > 0) {

@@ -42,7 +42,10 @@ std::optional<std::int64_t> whole_integer(std::string_view text) {
 ValueWord value_word(std::string_view text) {
   using store::ValueType;
   if (const auto integer = whole_integer(text)) return {ValueType::integer, *integer};
-  if (const auto real = whole_number(text)) return {ValueType::real, *real};
+  // Whole numbers of more digits than the integers have stay as they are written.
+  const bool has_many_digits = text.find_first_not_of("+-0123456789") == text.npos;
+  const auto real = has_many_digits ? std::nullopt : whole_number(text);
+  if (real) return {ValueType::real, *real};
   if (text == "true" || text == "false") {
     return {ValueType::boolean, std::int64_t{text == "true"}};
   }

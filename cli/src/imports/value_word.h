@@ -14,7 +14,8 @@ struct ValueWord {
   store::ValueType type = store::ValueType::text;
   store::Scalar value;
 };
-/// A number, true or false, JSON in brackets, else the text.
+/// A number, true or false, JSON in brackets, else the text, as whole numbers are that no integer
+/// holds.
 ValueWord value_word(std::string_view text);
 
 /// The number if the whole text is one, also with a leading '+'.
