@@ -217,8 +217,8 @@ TEST(Tables, KeepTextsAndTakeTimes) {
   EXPECT_THAT(values(run), ElementsAre("phase -1.-1=train", "phase -1.-1=val", "loss -1.-1=nan",
                                        "loss -1.-1=-inf"));
   EXPECT_EQ(run.first_us, 1714564800'000'000);
-  EXPECT_THAT(values(csv("flos\n123456789012345678901234\n")),
-              ElementsAre("flos -1.-1=1.2345678901234568e+23"));
+  EXPECT_THAT(values(csv("flos\n20000000000000000000\n")),
+              ElementsAre("flos -1.-1=2e+19"));
   // A duration is a metric.
   EXPECT_THAT(values(csv("time,a\n1.5,2\n")), ElementsAre("time -1.-1=1.5", "a -1.-1=2"));
   EXPECT_EQ(csv("timestamp,a\n1714564800,2\n").first_us, 1714564800'000'000);
