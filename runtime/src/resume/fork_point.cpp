@@ -96,7 +96,7 @@ ForkPoint fork_point(const store::Store& store, const Flags& flags) {
   (void)catalog.follow();
   store::RunAndPlace named = parent_of_fork(catalog, flags.from);
   // A run that was imported with a checkpoint can be forked, one of a log cannot.
-  if (!catalog.last_checkpoint(named.run.id)) require_recording_program(named.run, "fork");
+  if (catalog.checkpoints(named.run.id).empty()) require_recording_program(named.run, "fork");
   const std::optional<std::int64_t> epoch = epoch_of_fork(store, named);
   store::Run parent = run_of_this_rank(catalog, std::move(named.run), "fork");
   require_all_ranks(catalog, parent);
