@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -163,7 +164,39 @@ std::size_t Answer::size() const {
   return size;
 }
 
-void Answer::choose_rows(bool latest, const Beside& beside) {
+/// The cell of a row that a condition compares. A metric comes before a place of its name.
+Field Answer::field_of(const RunRows& rows, std::size_t row, const std::string& column) const {
+  const auto metric = std::ranges::find(metrics_, column);
+  if (metric != metrics_.end()) {
+    const auto cells = rows.rows().cells(row);
+    const Value* value = cells[static_cast<std::size_t>(metric - metrics_.begin())];
+    if (!value) return {.text = {}, .number = {}};
+    return {.text = exact(value->type, value->value), .number = number(value->type, value->value)};
+  }
+  const auto& at = rows.rows().row(row);
+  const std::int64_t index = column == "epoch"  ? at.place->epoch
+                             : column == "step" ? at.place->step
+                                                : at.ordinal;
+  if (index < 0) return {.text = {}, .number = {}};
+  return {.text = fmt::format("{}", index), .number = static_cast<double>(index)};
+}
+
+void Answer::check_columns(const Condition& condition) const {
+  std::vector<std::string> known = metrics_;
+  known.insert(known.end(), {"epoch", "step", "ordinal"});
+  for (const std::string& column : condition.columns()) {
+    if (std::ranges::find(known, column) != known.end()) continue;
+    std::string hint = did_you_mean(column, known);
+    if (hint.empty()) hint = ": ask for it, too";
+    throw UsageError(
+        fmt::format("the rows have no column '{}'{}", store::printable(column), hint));
+  }
+}
+
+void Answer::choose_rows(const Question& question, const Beside& beside) {
+  const bool latest = question.latest;
+  std::optional<Condition> condition;
+  if (!question.rows.empty()) check_columns(condition.emplace(question.rows));
   std::vector<RunRows*> newest_first;
   for (RunRows& rows : runs_) newest_first.push_back(&rows);
   std::ranges::stable_sort(newest_first, std::ranges::greater(), [](const RunRows* rows) {
@@ -183,7 +216,8 @@ void Answer::choose_rows(bool latest, const Beside& beside) {
         const Key key{std::move(texts), row.place->epoch, row.place->step, row.ordinal};
         if (run_of.emplace(key, rows->run.id).first->second != rows->run.id) continue;
       }
-      rows->shown.push_back(i);
+      const auto field = [&](const std::string& column) { return field_of(*rows, i, column); };
+      if (!condition || condition->holds(field)) rows->shown.push_back(i);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Questions about logged values, as `flor query` and flor::query ask them.
 #pragma once
 
+#include "ask/condition.h"
 #include "ask/join.h"
 #include "ask/loop_columns.h"
 #include "ask/runs.h"
@@ -21,6 +22,7 @@ namespace flor::ask {
 struct Question {
   std::vector<std::string> metrics = {}, runs = {}, where = {};
   std::string experiment = {}, epochs = {};
+  std::string rows = {};  ///< a condition on rows: on the metrics asked for, epoch, step, ordinal
   bool latest = false, recorded = false, hindsight = false, evaluated = false, all = false;
   std::vector<std::string> without = {};  ///< keys of runs that are not read
   std::int64_t values_max = INT64_MAX;    ///< an answer of more values is an Error
@@ -62,15 +64,19 @@ class Answer {
 
   /// Texts of a run by which its rows are told from those of other runs.
   using Beside = std::function<std::vector<std::string>(std::int64_t run)>;
-  /// Chooses the rows to show: all of them, or with `latest` of the rows at one place, of runs that
-  /// are alike beside it, only that of the newest run.
-  void choose_rows(bool latest, const Beside& beside);
+  /// Chooses the rows to show: those in which the condition `rows` of the question holds, and with
+  /// `latest` of the rows at one place, of runs that are alike beside it, only that of the newest
+  /// run. Throws UsageError where the condition has a column that rows do not have.
+  void choose_rows(const Question& question, const Beside& beside);
   /// Call it after choose_rows. `taken`: titles of columns beside those of every answer.
   void read_loops(const store::Store& store, LoopColumns::Form form,
                   const std::vector<std::string>& taken = {});
   const LoopColumns& loops() const { return loops_; }
 
  private:
+  Field field_of(const RunRows& rows, std::size_t row, const std::string& column) const;
+  void check_columns(const Condition& condition) const;
+
   std::vector<std::string> metrics_;
   std::vector<RunRows> runs_;
   LoopColumns loops_;

@@ -50,6 +50,27 @@ TEST_F(QueryTest, JoinsValuesOfStepsAndOfEpochs) {
                           "    1     1   0.6     0.875  recorded  recorded"));
 }
 
+TEST_F(QueryTest, ShowsOnlyRowsInWhichAConditionHolds) {
+  RunPlan plan;
+  plan.epochs = 2;
+  plan.steps = 2;
+  record(plan);
+  EXPECT_THAT(lines({"loss", "accuracy", "--rows", "loss>0.5 and accuracy<0.8"}),
+              ElementsAre("epoch  step  loss  accuracy  origin    verdict",
+                          "    0     0     1      0.75  recorded  recorded",
+                          "    0     1   1.1      0.75  recorded  recorded"));
+  EXPECT_THAT(rows({"loss", "--rows", "epoch=1 and step=1"}), SizeIs(1));
+  EXPECT_THAT(rows({"loss", "--rows", "not loss>0.55"}), SizeIs(1));
+  EXPECT_THAT(rows({"loss", "--rows", "loss>99"}), IsEmpty());
+  EXPECT_EQ(flor({"query", "loss", "--rows", "los>1"}).err,
+            "flor: the rows have no column 'los': did you mean 'loss'?\n");
+  EXPECT_THAT(flor({"query", "loss", "--rows", "accuracy>1"}).err,
+              HasSubstr("no column 'accuracy': ask for it, too"));
+  EXPECT_EQ(flor({"query", "loss", "--rows", "loss>"}).status, 2);
+  EXPECT_THAT(flor({"query", "loss", "--over", "lr", "--rows", "loss>1"}).err,
+              HasSubstr("--where chooses the runs of a group"));
+}
+
 TEST_F(QueryTest, SetsRecordedAndHindsightValuesSideBySide) {
   RunPlan plan;
   plan.epochs = 1;

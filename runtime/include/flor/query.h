@@ -98,6 +98,7 @@ struct QueryOptions {
   std::string experiment = {};          ///< all its runs
   std::vector<std::string> where = {};  ///< conditions on the runs, as "lr<0.01"; all must hold
   std::string epochs = {};              ///< "3..5", both included
+  std::string rows = {};                ///< a condition on the rows, as "loss>10 and epoch>=2"
   bool latest = false;  ///< of rows at one place, of runs of one experiment, the newest run's alone
   bool recorded = false;   ///< what the recorded runs logged, alone
   bool hindsight = false;  ///< what replays found, alone

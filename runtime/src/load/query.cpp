@@ -41,6 +41,7 @@ std::string words_of(const std::vector<std::string>& names, const QueryOptions& 
   option("--experiment", options.experiment);
   for (const std::string& condition : options.where) option("--where", condition);
   option("--epochs", options.epochs);
+  option("--rows", options.rows);
   flag("--latest", options.latest);
   flag("--recorded", options.recorded);
   flag("--hindsight", options.hindsight);
@@ -106,6 +107,7 @@ Rows answered(const store::Store& store, const std::vector<std::string>& names,
                          .where = options.where,
                          .experiment = options.experiment,
                          .epochs = options.epochs,
+                         .rows = options.rows,
                          .latest = options.latest,
                          .recorded = options.recorded,
                          .hindsight = options.hindsight,
@@ -117,7 +119,7 @@ Rows answered(const store::Store& store, const std::vector<std::string>& names,
   const auto parse = [&](const std::string& text) { return ask::parse_run(store, text); };
   ask::Answer answer(store, question, ask::choose(store, question, parse, now_us()),
                      "flor::query({NAME...})");
-  answer.choose_rows(options.latest, [](std::int64_t) { return std::vector<std::string>(); });
+  answer.choose_rows(question, [](std::int64_t) { return std::vector<std::string>(); });
   answer.read_loops(store, ask::LoopColumns::Form::whole);
   const std::size_t asked = std::set(names.begin(), names.end()).size();
   return rows_of(answer, options.all ? answer.metrics().size() : asked);

@@ -67,6 +67,7 @@ Examples:
   flor query loss --epochs 3..5 --run 3f2a     epochs 3, 4 and 5 of one run
   flor query accuracy --experiment linear      every run of an experiment
   flor query accuracy --where 'lr<0.01'        every run for which this holds
+  flor query loss norm --rows 'norm>100'       every row in which this holds
   flor query accuracy --over seed              means over runs that differ in their seed alone
   flor query accuracy --group-by lr            means over the runs of each learning rate
   flor query accuracy --experiment linear -c arguments,tag
@@ -85,6 +86,8 @@ Examples:
                   "read every run of this experiment");
     syntax.option("--where", "CONDITION", question_.where,
                   "choose only runs for which this holds, as 'lr<0.01'");
+    syntax.option("--rows", "CONDITION", question_.rows,
+                  "show only rows in which this holds, as 'loss>10 and epoch>=2'");
     syntax.option("-c,--columns", "A,B", columns_,
                   "show these columns of flor list, as lr,tag, beside each row");
     syntax.flag("--latest", question_.latest,
@@ -129,6 +132,10 @@ void Query::check_options(const Context& context) const {
     throw UsageError(
         "--columns and --latest are about rows of runs, and groups have none: leave "
         "out either");
+  }
+  if (groups_.any() && !question_.rows.empty()) {
+    throw UsageError(
+        "--rows chooses rows of runs, and groups have none: --where chooses the runs of a group");
   }
   if (groups_.any() && question_.all) {
     throw UsageError("--all cannot be combined with groups: means do not include other answers");
@@ -314,7 +321,7 @@ int Query::run(Context& context) {
     for (const ask::RunRows& rows : answer.runs()) asked.push_back(rows.run);
     beside_ = ColumnsBesideValues(catalog, asked, columns_, context.now_us());
   }
-  answer.choose_rows(question_.latest, [&](std::int64_t run) {
+  answer.choose_rows(question_, [&](std::int64_t run) {
     std::vector<std::string> texts;
     for (const ColumnsBesideValues::Cell& cell : beside_.of(run)) texts.push_back(cell.exact);
     return texts;
