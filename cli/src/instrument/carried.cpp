@@ -22,6 +22,14 @@ bool is_object(StateKind kind) {
          kind == StateKind::other;
 }
 
+/// Whether an optimizer, or an object of the program, may change such an object that it refers to.
+/// Numbers and texts that it was made of are its own copies.
+bool may_be_held(StateKind kind) {
+  return kind == StateKind::module || kind == StateKind::script || kind == StateKind::optimizer ||
+         kind == StateKind::scheduler || kind == StateKind::tensor || kind == StateKind::engine ||
+         kind == StateKind::saved;
+}
+
 }  // namespace
 
 /// Everything that the statements of the loop may change, and what that refers to.
@@ -35,9 +43,14 @@ std::set<int> Carried::written(Loop loop) const {
   }
   for (const int variable : through) {
     const StateKind kind = types_.of(variable).kind;
-    const bool leads = is_object(kind) || program_.variable(variable).type.pointer;
+    const bool leads = kind == StateKind::optimizer || kind == StateKind::scheduler ||
+                       kind == StateKind::saved || kind == StateKind::other ||
+                       program_.variable(variable).type.pointer;
     if (!leads || variable == program_.model().outside()) continue;
-    for (const int other : program_.effects().reachable(variable)) out.insert(other);
+    const bool all = program_.variable(variable).type.pointer;
+    for (const int other : program_.effects().reachable(variable)) {
+      if (all || may_be_held(types_.of(other).kind)) out.insert(other);
+    }
   }
   return out;
 }
@@ -113,14 +126,34 @@ bool Carried::is_tensor_changed(Loop loop, int variable) const {
       return true;
     }
   }
-  // What an optimizer trains.
   for (const int other : program_.effects().reaching(variable)) {
     if (other != variable && types_.of(other).kind == StateKind::optimizer &&
-        (program_.mentions(loop.body, whole, other) || program_.variable(other).body < 0)) {
+        is_made_of(other, variable, 0)) {
       return true;
     }
   }
   return is_given_away(loop, variable);
+}
+
+/// Whether the declaration of an object mentions the variable, or others that are made of it. Of
+/// members, and of parameters, it cannot be told.
+bool Carried::is_made_of(int object, int variable, int depth) const {
+  constexpr int kDeepMax = 3;
+  const Variable& one = program_.variable(object);
+  if (one.body < 0 || one.parameter >= 0) return true;
+  const Range range = program_.declaration_of(object);
+  if (program_.mentions(one.body, range, variable)) return true;
+  if (depth >= kDeepMax) return false;
+  const Reader& reader = *program_.body(one.body).reader;
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (!reader.is_name(k)) continue;
+    const int other = program_.model().resolve(one.body, reader.text(k), k);
+    if (other < 0 || other == object || program_.variable(other).body != one.body) continue;
+    if (types_.of(other).kind == StateKind::container && is_made_of(other, variable, depth + 1)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool Carried::is_changed(Loop loop, int variable, StateKind kind) const {
@@ -193,6 +226,16 @@ std::vector<int> Carried::hidden(Loop loop) const {
 std::vector<int> Carried::unsaved_members(Loop loop) const {
   std::vector<int> out;
   const std::string_view owner = program_.body(loop.body).piece->owner;
+  std::set<int> running = program_.called_in(loop.body, program_.step(loop).whole);
+  std::vector<int> open(running.begin(), running.end());
+  while (!open.empty()) {
+    const int id = open.back();
+    open.pop_back();
+    if (program_.body(id).is_constructor()) continue;
+    for (const int callee : program_.called_in(id, program_.body(id).block)) {
+      if (running.insert(callee).second) open.push_back(callee);
+    }
+  }
   for (const int id : written(loop)) {
     const Variable& v = program_.variable(id);
     if (v.body >= 0 || !program_.model().is_field(v.name) ||
@@ -201,14 +244,14 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
     }
     const StateKind kind = types_.of(id).kind;
     if (kind == StateKind::constant || kind == StateKind::module || kind == StateKind::loader) continue;
-    for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
-      const Body& body = program_.body(static_cast<int>(b));
+    for (const int b : running) {
+      const Body& body = program_.body(b);
       const std::string_view one = body.piece->owner;
       if (one.empty() || one == owner || !types_.is_module(one) || body.is_constructor()) continue;
       const auto& fields = program_.model().fields_of(one);
       if (std::ranges::find(fields, v.name) == fields.end()) continue;
       for (std::size_t s = 0; s < body.steps.size(); ++s) {
-        if (!holds(program_.effects().of(static_cast<int>(b), static_cast<int>(s)).assigned, id)) continue;
+        if (!holds(program_.effects().of(b, static_cast<int>(s)).assigned, id)) continue;
         if (std::ranges::find(out, id) == out.end()) out.push_back(id);
       }
     }
@@ -247,11 +290,22 @@ Carried::Use Carried::first_use(int id, int header, int variable) const {
     if (body.steps[s].parent != header || body.steps[s].function != body.block) continue;
     if (sets(id, static_cast<int>(s), variable)) return Use::set;
     if (touches(id, static_cast<int>(s), variable)) return Use::read;
-    if (body.steps[s].whole == body.steps[s].range) continue;
     // What only some iterations set may be read as it was.
-    if (first_use(id, static_cast<int>(s), variable) == Use::read) return Use::read;
+    if (is_used_below(id, static_cast<int>(s), variable)) return Use::read;
   }
   return Use::none;
+}
+
+/// Whether a statement that the header controls does something else with it than to set it.
+bool Carried::is_used_below(int id, int header, int variable) const {
+  const Body& body = program_.body(id);
+  for (std::size_t s = 0; s < body.steps.size(); ++s) {
+    const int step = static_cast<int>(s);
+    if (body.steps[s].parent != header || body.steps[s].function != body.block) continue;
+    if (touches(id, step, variable) && !sets(id, step, variable)) return true;
+    if (is_used_below(id, step, variable)) return true;
+  }
+  return false;
 }
 
 bool Carried::is_read_after(Loop loop, int variable, Range region) const {

@@ -46,11 +46,13 @@ class Carried {
   std::set<int> written(Loop loop) const;
   bool is_changed(Loop loop, int variable, StateKind kind) const;
   bool is_tensor_changed(Loop loop, int variable) const;
+  bool is_made_of(int object, int variable, int depth) const;
   bool is_given_away(Loop loop, int variable) const;
   bool is_visible(Loop loop, const Variable& variable) const;
   bool touches(int body, int step, int variable) const;
   bool sets(int body, int step, int variable) const;
   Use first_use(int body, int header, int variable) const;
+  bool is_used_below(int body, int header, int variable) const;
 
   const Program& program_;
   const StateTypes& types_;

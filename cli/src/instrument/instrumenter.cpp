@@ -62,19 +62,21 @@ class Instrumenter {
     return *edits;
   }
 
-  static bool has_word(const Source& source, std::string_view word) {
-    return std::ranges::any_of(source.tokens.all,
-                               [&](const sources::Token& token) { return token.is(word); });
-  }
-
-  /// The first of these names that the file does not use.
-  static std::string unused(const Source& source, std::initializer_list<const char*> names) {
+  /// The first of these names that the function does not use.
+  static std::string unused(const Body& body, std::initializer_list<const char*> names) {
+    const auto is_used = [&](std::string_view name) {
+      for (std::size_t k = body.piece->range.begin; k < body.piece->range.end; ++k) {
+        const bool member = k > 0 && (body.reader->is(k - 1, ".") || body.reader->is(k - 1, "->"));
+        if (!member && body.reader->is(k, name)) return true;
+      }
+      return false;
+    };
     for (const char* name : names) {
-      if (!has_word(source, name)) return name;
+      if (!is_used(name)) return name;
     }
-    std::string name = *names.begin();
+    const std::string first = *names.begin();
     for (int number = 2;; ++number) {
-      if (!has_word(source, name + std::to_string(number))) return name + std::to_string(number);
+      if (!is_used(first + std::to_string(number))) return first + std::to_string(number);
     }
   }
 
@@ -123,9 +125,10 @@ class Instrumenter {
     return needed_.contains({std::string(loop), std::string(program_.variable(variable).name)});
   }
 
-  std::string main_name(Loop loop) const {
-    const std::string_view variable = loop_variable(program_, loop);
-    std::string name(variable.size() > 2 ? variable : "epoch");
+  std::string main_name(const Training& training) const {
+    const std::string_view variable = loop_variable(program_, training.main);
+    const char* usual = training.nested.empty() ? "step" : "epoch";
+    std::string name(variable.size() > 2 ? variable : usual);
     while (name.ends_with('_')) name.pop_back();
     return name.starts_with("epoch") ? "epoch" : name;
   }
@@ -135,26 +138,30 @@ class Instrumenter {
     require_own(source, "the main loop");
     const Loop loop = training.main;
     const std::size_t at = program_.step(loop).whole.begin;
-    std::string name = main_name(loop);
+    std::string name = main_name(training);
     for (int number = 2; !names_.insert(name).second; ++number) {
-      name = main_name(loop) + std::to_string(number);
+      name = main_name(training) + std::to_string(number);
     }
     std::vector<std::string> checkpoints, attached, questions;
     std::set<int> kept;
     for (const CarriedVariable& one : main_state(loop, name)) {
       keep(one, checkpoints, attached, questions, kept);
     }
-    const std::string fresh = unused(source, {name == "epoch" ? "epoch" : "step", "turn", "round_"});
+    const Body& body = program_.body(loop.body);
+    const std::string fresh = unused(body, {name == "epoch" ? "epoch" : "step", "turn"});
     const LoopForm form =
         loop_form(program_, carried_, types_, edits_of(source), loop, name, attached, fresh);
     if (!has_block(loop)) {
       questions.push_back("this loop stands where no statement can precede it; can it have braces "
                           "around it?");
     } else if (!checkpoints.empty()) {
-      const std::string state = unused(source, {"state", "checkpoints", "flor_state"});
-      edits_of(source).line_in_gap(at, edits_of(source).indentation(at),
-                                   fmt::format("const auto {} = flor::checkpoints({});", state,
-                                               fmt::join(checkpoints, ", ")));
+      const std::string state = unused(body, {"state", "kept", "flor_state"});
+      TextEdits& edits = edits_of(source);
+      const std::string indent = edits.indentation(at), first = fmt::format("const auto {} =", state),
+                        rest = fmt::format("flor::checkpoints({});", fmt::join(checkpoints, ", "));
+      const bool fits = indent.size() + first.size() + 1 + rest.size() <= edits.width();
+      edits.line_in_gap(at, indent,
+                        first + (fits ? " " : edits.continued(indent)) + rest);
       registers_.insert(&source);
     }
     result_.registered.insert(result_.registered.end(), checkpoints.begin(), checkpoints.end());
@@ -194,8 +201,8 @@ class Instrumenter {
           file ? fmt::format("a replay would write to '{}'{} again; should it be opened by "
                              "flor::output(path)?",
                              name, type)
-               : fmt::format("does '{}'{} carry state from one iteration to the next, and how is it "
-                             "saved? with save and load it fits into flor::checkpoints?",
+               : fmt::format("does '{}'{} carry state from one iteration to the next, and how would "
+                             "it be saved?",
                              name, type));
       return;
     }
@@ -252,7 +259,7 @@ class Instrumenter {
       if (!can) return remark(fmt::format("its end leaves '{}' in a state that is not kept", v.name));
       attached.emplace_back(v.name);
     }
-    const std::string fresh = unused(source, {"step", "turn"});
+    const std::string fresh = unused(program_.body(loop.body), {"step", "turn"});
     const LoopForm form =
         loop_form(program_, carried_, types_, edits_of(source), loop, name, attached, fresh);
     if (!form.obstacle.empty()) return remark(form.obstacle);
@@ -307,7 +314,7 @@ class Instrumenter {
                                    : edits.indentation(main.block.begin) + edits.indentation_unit();
     edits.line_in_gap(first, indent,
                       fmt::format("const auto {} = flor::init({});",
-                                  unused(source, {"session", "flor_session"}), call));
+                                  unused(main, {"session", "flor_session"}), call));
     uses_.insert(&source);
   }
 
@@ -320,7 +327,7 @@ class Instrumenter {
     const std::size_t close = reader.behind(open) - 1;
     const bool none = close == open + 1 || (close == open + 2 && reader.is(open + 1, "void"));
     if (none) {
-      if (has_word(reader.source(), "argc") || has_word(reader.source(), "argv")) return "";
+      if (unused(main, {"argc"}) != "argc" || unused(main, {"argv"}) != "argv") return "";
       edits.replace({open, close + 1}, "(int argc, char** argv)");
       return "argc, argv";
     }
@@ -348,7 +355,7 @@ class Instrumenter {
       if (script_ && registers_.contains(file.get())) lines.emplace_back("#include <flor/torch_script.h>");
       include(*file, lines);
       const bool known = std::ranges::any_of(includes_of(*file), [&](std::size_t at) {
-        return file->tokens.all[at + 3].is("ranges");
+        return file->tokens.all[at + 2].is("<ranges>");
       });
       if (counts_.contains(file.get()) && !known) include_ranges(*file);
     }
@@ -357,7 +364,7 @@ class Instrumenter {
   static std::vector<std::size_t> includes_of(const Source& source) {
     const auto& tokens = source.tokens.all;
     std::vector<std::size_t> found;
-    for (std::size_t k = 0; k + 3 < tokens.size(); ++k) {
+    for (std::size_t k = 0; k + 2 < tokens.size(); ++k) {
       if (!tokens[k].starts_directive || sources::directive_name(tokens, k) != "include") continue;
       const auto& conditionals = source.structure.brackets.conditionals;
       const bool always = std::ranges::none_of(conditionals, [&](const sources::Conditional& one) {
@@ -373,7 +380,8 @@ class Instrumenter {
     const auto found = includes_of(source);
     TextEdits& edits = edits_of(source);
     std::size_t at = 0;
-    const auto angle = std::ranges::find_if(found, [&](std::size_t k) { return tokens[k + 2].is("<"); });
+    const auto angle =
+        std::ranges::find_if(found, [&](std::size_t k) { return tokens[k + 2].text.starts_with('<'); });
     if (angle != found.end()) {
       at = *angle;
     } else if (!found.empty()) {
@@ -389,8 +397,9 @@ class Instrumenter {
     const auto& tokens = source.tokens.all;
     std::size_t after = Brackets::kNone;
     for (const std::size_t k : includes_of(source)) {
-      const bool standard = tokens[k + 2].is("<") && tokens[k + 4].is(">");
-      if (standard && tokens[k + 3].text < std::string_view("ranges")) after = k;
+      const std::string_view name = tokens[k + 2].text;
+      const bool standard = name.starts_with('<') && name.find_first_of("/.") == name.npos;
+      if (standard && name < "<ranges>") after = k;
     }
     if (after == Brackets::kNone) return include(source, {"#include <ranges>"});
     edits_of(source).line_in_gap(sources::directive_end(tokens, after), "", "#include <ranges>");
@@ -456,9 +465,9 @@ std::uint32_t line_with_flor(const std::string& text) {
   const sources::Tokens tokens = sources::lex(text);
   for (std::size_t i = 0; i + 1 < tokens.all.size(); ++i) {
     const sources::Token& token = tokens.all[i];
-    const bool header = token.directive && token.is("flor") && tokens.all[i + 1].is("/");
-    const bool quoted = token.directive && token.text.starts_with("\"flor/");
-    if (header || quoted || (token.is("flor") && tokens.all[i + 1].is("::"))) return token.line;
+    const bool header = token.directive && (token.text.starts_with("<flor/") ||
+                                            token.text.starts_with("\"flor/"));
+    if (header || (token.is("flor") && tokens.all[i + 1].is("::"))) return token.line;
   }
   return 0;
 }

@@ -160,8 +160,14 @@ std::string next_to(std::string value, bool plus) {
   return value + (plus ? " + 1" : " - 1");
 }
 
-std::string with(const std::vector<std::string>& attached) {
-  return attached.empty() ? "" : fmt::format(", flor::with({})", fmt::join(attached, ", "));
+/// The option flor::with, on a line of its own if `length` characters before it leave no room.
+std::string with(const std::vector<std::string>& attached, std::size_t length,
+                 const TextEdits& edits, std::size_t token) {
+  if (attached.empty()) return "";
+  const std::string option = fmt::format("flor::with({})", fmt::join(attached, ", "));
+  const std::string indent = edits.indentation(token);
+  const bool fits = indent.size() + length + option.size() + 6 <= edits.width();  // ", " and ")) {"
+  return "," + (fits ? " " : edits.continued(indent)) + option;
 }
 
 }  // namespace
@@ -200,7 +206,8 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
   if (const std::size_t colon = range_colon(reader, step.range); is_for && colon < step.range.end) {
     form.range = {colon + 1, step.range.end - 1};
     form.before = fmt::format("flor::loop(\"{}\", ", name);
-    form.after = with(attached) + ")";
+    const std::size_t length = edits.text_of(header).size() + form.before.size();
+    form.after = with(attached, length, edits, whole.begin) + ")";
     return form;
   }
   std::optional<Parts> parts;
@@ -246,9 +253,10 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
                           count->step == "1" ? "" : ", " + count->step);
     const bool used = program.mentions(loop.body, {step.range.end, whole.end}, variable);
     const std::string type = deduced ? "int" : edits.text_of(count->type);
-    form.header = fmt::format("for ({}{} {} : flor::loop(\"{}\", {}{}))",
+    form.header = fmt::format("for ({}{} {} : flor::loop(\"{}\", {}",
                               used || type.starts_with("[[") ? "" : "[[maybe_unused]] ", type,
-                              reader.text(count->name), name, range, with(attached));
+                              reader.text(count->name), name, range);
+    form.header += with(attached, form.header.size(), edits, whole.begin) + "))";
     form.whole = header;
     return form;
   }
@@ -266,8 +274,9 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
   }
   form.counts = true;
   form.whole = header;
-  form.header = fmt::format("for ([[maybe_unused]] int {} : flor::loop(\"{}\", std::views::iota(0){}))",
-                            fresh, name, with(attached));
+  form.header = fmt::format("for ([[maybe_unused]] int {} : flor::loop(\"{}\", std::views::iota(0)",
+                            fresh, name);
+  form.header += with(attached, form.header.size(), edits, whole.begin) + "))";
   if (!always) form.condition = fmt::format("if (!({})) break;", text);
   form.first = step.range.end + 1;
   return form;

@@ -29,12 +29,28 @@ Program::Program(std::vector<sources::SourceText> texts) {
     for (std::size_t s = 0; s < one.steps.size(); ++s) {
       for (const sources::Call& call : effects_->of(static_cast<int>(b), static_cast<int>(s)).calls) {
         for (const int callee : call.bodies) {
+          if (!is_called(one, one.steps[s].range, callee)) continue;
           callers_[callee].push_back({static_cast<int>(b), static_cast<int>(s), &call});
         }
       }
     }
   }
   if (entries != 1) entry_ = -1;
+}
+
+/// Whether the call can be one of that function: net.train() is none of a function outside of
+/// classes.
+bool Program::is_called(const Body& by, Range range, int callee) const {
+  const Body& one = body(callee);
+  if (!one.piece->owner.empty() || one.piece->names.empty()) return true;
+  const Reader& reader = *by.reader;
+  bool mentioned = false;
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (!reader.is(k, one.piece->names.back())) continue;
+    mentioned = true;
+    if (k == 0 || !(reader.is(k - 1, ".") || reader.is(k - 1, "->"))) return true;
+  }
+  return !mentioned;
 }
 
 std::string Program::place(int id, std::size_t at) const {
@@ -67,7 +83,9 @@ std::set<int> Program::called_in(int id, Range range) const {
   std::set<int> called;
   for (const int s : steps_in(id, range)) {
     for (const sources::Call& call : effects_->of(id, s).calls) {
-      called.insert(call.bodies.begin(), call.bodies.end());
+      for (const int callee : call.bodies) {
+        if (is_called(body(id), step({id, s}).range, callee)) called.insert(callee);
+      }
     }
   }
   return called;
@@ -107,6 +125,16 @@ const std::vector<Program::Caller>& Program::callers(int id) const {
   static const std::vector<Caller> kNone;
   const auto found = callers_.find(id);
   return found == callers_.end() ? kNone : found->second;
+}
+
+Range Program::declaration_of(int id) const {
+  const Variable& v = variable(id);
+  Range found;
+  if (v.body < 0) return found;
+  for (const Step& one : body(v.body).steps) {
+    if (one.range.holds(v.at) && (found.empty() || is_within(found, one.range))) found = one.range;
+  }
+  return found;
 }
 
 bool Program::mentions(int id, Range range, int variable) const {

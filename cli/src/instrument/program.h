@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,9 +66,12 @@ class Program {
   /// The statements of the function in `range`, also those in lambdas.
   std::vector<int> steps_in(int body, Range range) const;
   bool mentions(int body, Range range, int variable) const;
+  /// The statement that declares a local variable; empty if there is none.
+  Range declaration_of(int variable) const;
 
  private:
   bool trains(int body, Range range, std::set<int>& seen) const;
+  bool is_called(const Body& by, Range range, int callee) const;
 
   std::vector<sources::SourcePointer> files_;
   std::unique_ptr<sources::Model> model_;

@@ -39,7 +39,35 @@ StateKind kind_of_container(StateKind element) {
 
 }  // namespace
 
-StateTypes::StateTypes(const Program& program) : program_(program) { find_modules(); }
+StateTypes::StateTypes(const Program& program) : program_(program) {
+  find_modules();
+  find_data();
+}
+
+StateType StateTypes::of(int id) const {
+  const auto known = known_.find(id);
+  if (known != known_.end()) return known->second;
+  StateType type = of(id, 0);
+  if (type.kind == StateKind::other && data_.contains(id)) type.kind = StateKind::loader;
+  return known_.emplace(id, std::move(type)).first->second;
+}
+
+/// Finds the data sets that loaders are made of: questions about them are asked of the loaders.
+void StateTypes::find_data() {
+  const auto& variables = program_.model().variables();
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    const auto id = static_cast<int>(v);
+    const int body = variables[v].body;
+    if (body < 0 || variables[v].at == 0 || of(id, 0).kind != StateKind::loader) continue;
+    const Range range = program_.declaration_of(id);
+    const Reader& reader = *program_.body(body).reader;
+    for (std::size_t k = range.begin; k < range.end; ++k) {
+      if (!reader.is_name(k) || reader.text(k) == variables[v].name) continue;
+      const int other = program_.model().resolve(body, reader.text(k), k);
+      if (other >= 0 && variables[static_cast<std::size_t>(other)].body == body) data_.insert(other);
+    }
+  }
+}
 
 void StateTypes::find_modules() {
   for (bool more = true; more;) {
@@ -244,8 +272,9 @@ StateType StateTypes::of_initializer(const Reader& reader, Range value, int dept
   const bool calls = reader.is(angles, "(") || reader.is(angles, "{");
   if (!calls || reader.behind(angles) < value.end) {
     // A method of something, or a longer expression: the model may know what that is.
-    const bool loader = reader.text(k) == "make_data_loader";
-    return loader ? StateType{StateKind::loader, ""} : StateType{};
+    if (reader.text(k) == "make_data_loader") return {StateKind::loader, ""};
+    const bool handles = reader.is(value.end - 1, ")") && reader.is(value.end - 3, "parameters");
+    return handles ? StateType{StateKind::constant, ""} : StateType{};
   }
   StateType type = of_tokens(reader, {value.begin, angles}, depth + 1);
   if (type.kind != StateKind::other || !type.own.empty()) return type;

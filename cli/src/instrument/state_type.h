@@ -33,7 +33,7 @@ class StateTypes {
  public:
   explicit StateTypes(const Program& program);
 
-  StateType of(int variable) const { return of(variable, 0); }
+  StateType of(int variable) const;
   /// Whether the class is a module of libtorch.
   bool is_module(std::string_view name) const { return modules_.contains(name); }
 
@@ -44,6 +44,7 @@ class StateTypes {
   };
 
   void find_modules();
+  void find_data();
   StateType of(int variable, int depth) const;
   StateType of_tokens(const Reader& reader, Range type, int depth) const;
   StateType of_word(std::string_view word, const std::set<std::string_view>& around) const;
@@ -54,6 +55,8 @@ class StateTypes {
 
   const Program& program_;
   std::set<std::string_view> modules_, optimizers_;
+  std::set<int> data_;  ///< what loaders are made of
+  mutable std::map<int, StateType> known_;
 };
 
 }  // namespace flor::instrument

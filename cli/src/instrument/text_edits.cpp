@@ -57,6 +57,21 @@ std::string TextEdits::indentation_unit() const {
   return unit.empty() ? "  " : unit;
 }
 
+std::size_t TextEdits::width() const {
+  std::size_t width = 80;
+  for (std::size_t at = 0; at < source_.text.size();) {
+    const std::size_t end = std::min(source_.text.find('\n', at), source_.text.size());
+    width = std::max(width, end - at);
+    at = end + 1;
+  }
+  return std::min<std::size_t>(width, 120);
+}
+
+std::string TextEdits::continued(const std::string& indentation) const {
+  const std::string unit = indentation_unit();
+  return std::string(newline()) + indentation + unit + (unit == "  " ? unit : "");
+}
+
 void TextEdits::replace(Range range, std::string text) {
   edits_.push_back({begin_of(range.begin), end_of(range.end - 1), std::move(text)});
 }

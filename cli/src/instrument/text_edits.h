@@ -28,6 +28,11 @@ class TextEdits {
   /// What one more level of indentation is in this file: a tab or some spaces.
   std::string indentation_unit() const;
 
+  /// How long lines may be: as the longest of the file, and at least 80 characters.
+  std::size_t width() const;
+  /// The end of a line, and the indentation of one that continues it.
+  std::string continued(const std::string& indentation) const;
+
   void replace(Range range, std::string text);
   void insert_before(std::size_t token, std::string text);
   void insert_after(std::size_t token, std::string text);

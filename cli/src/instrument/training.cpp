@@ -155,7 +155,7 @@ class Finder {
         const bool changes = std::ranges::any_of(carried_.changed(loop), [&](const auto& one) {
           return changed.contains(one.variable);
         });
-        if (torch ? program_.trains(body, whole) : changes) found.push_back(loop);
+        if (torch ? program_.trains(body, whole) : changes && works(loop)) found.push_back(loop);
       }
       if (!torch) return;
       for (const int s : program_.steps_in(body, range)) {
@@ -171,6 +171,16 @@ class Finder {
     };
     look(main.body, inside);
     return found;
+  }
+
+  /// Whether the loop calls functions of the program or draws random numbers, so that skipping it
+  /// may save time.
+  bool works(Loop loop) const {
+    const Range whole = program_.step(loop).whole;
+    if (!program_.called_in(loop.body, whole).empty()) return true;
+    return std::ranges::any_of(carried_.changed(loop), [](const CarriedVariable& one) {
+      return one.type.kind == StateKind::engine;
+    });
   }
 
   /// Whether the function runs only while a main loop does. `open`: functions being looked at.
