@@ -25,7 +25,7 @@ class Applied : public ::testing::Test {
  protected:
   ProcessResult flor(std::vector<std::string> words) const {
     words.insert(words.begin(), {FLOR_CLI, "--home", (home_ / "store").string(), "instrument"});
-    return run_process(words, {.directory = repository_.root()});
+    return run_process(words, {.directory = repository_.root(), .environment = {}});
   }
   std::string text() const { return read_file(repository_.root() / "train.cpp"); }
   void write(const std::string& text) const { repository_.write("train.cpp", text); }
@@ -83,11 +83,11 @@ TEST_F(Applied, EditsMadeSinceStay) {
   ASSERT_EQ(flor({"--apply", "train.cpp"}).status, 0);
   std::string edited = text();
   edited.replace(edited.find("done"), 4, "over");
-  write("// A remark\n" + edited);
+  write(edited + "// A remark\n");
   ASSERT_EQ(flor({"--undo", "train.cpp"}).status, 0);
   std::string expected = before;
   expected.replace(expected.find("done"), 4, "over");
-  EXPECT_EQ(text(), "// A remark\n" + expected);
+  EXPECT_EQ(text(), expected + "// A remark\n");
   EXPECT_EQ(flor({"--undo", "train.cpp"}).status, 3);  // once
 }
 

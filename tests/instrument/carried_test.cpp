@@ -62,8 +62,9 @@ TEST(Carried, ObjectsByTheirTypes) {
               ElementsAre("net", "optimizer", "h"));
   EXPECT_THAT(registered({.before = "auto h = torch::zeros({2});", .step = "auto k = torch::mse_loss(h, x);"}),
               ElementsAre("net", "optimizer"));
-  EXPECT_THAT(registered({.top = "struct Own : torch::nn::Module { torch::Tensor forward(torch::Tensor t) "
-                                 "{ return t; } };",
+  EXPECT_THAT(registered({.top = "struct Own : torch::nn::Module { Own() : a(register_module(\"a\", "
+                                 "torch::nn::Linear(2, 2))) {} torch::Tensor forward(torch::Tensor t) "
+                                 "{ return a(t); } torch::nn::Linear a; };",
                           .before = "auto own = std::make_shared<Own>();", .step = "own->forward(x);"}),
               ElementsAre("net", "optimizer", "*own"));
   EXPECT_THAT(registered({.top = "struct Mean { double m = 0; void save(std::ostream&) const; void "

@@ -54,7 +54,7 @@ TEST(LoopForms, OverRanges) {
 TEST(LoopForms, WithAConditionOnly) {
   const std::string text = text_of(program({.before = "int n = 0;", .epochs = "while (n++ < 3)"}));
   EXPECT_THAT(text, HasSubstr("  for ([[maybe_unused]] int epoch : flor::loop(\"epoch\", "
-                              "std::views::iota(0), flor::with(n))) {\n    if (!(n++ < 3)) break;\n"));
+                              "std::views::iota(0),\n      flor::with(n))) {\n    if (!(n++ < 3)) break;\n"));
   EXPECT_THAT(text, HasSubstr("#include <ranges>\n"));
   EXPECT_THAT(text_of(program({.last = "if (x.sum().item<double>() > 3) break;", .epochs = "for (;;)"})),
               HasSubstr("for ([[maybe_unused]] int epoch : flor::loop(\"epoch\", std::views::iota(0))) {\n"));
@@ -99,6 +99,19 @@ TEST(LoopForms, EachLineEndAndIndentationIsKept) {
   EXPECT_THAT(text_of(tabs), HasSubstr("\n\tconst auto state = flor::checkpoints(net, optimizer);\n"));
   text.pop_back();
   EXPECT_TRUE(text_of(text).ends_with("}"));
+}
+
+TEST(LoopForms, ALineThatHoldsSeveralStatementsIsDivided) {
+  const std::string text = "#include <torch/torch.h>\nint seen = 0;\nint main() { torch::nn::Linear net(2, 1); "
+                           "/* one */ for (int i = 0; i < 3; ++i) { net(torch::rand({2})).backward(); ++seen; } }\n";
+  EXPECT_EQ(text_of(text),
+            "#include <flor/flor.h>\n#include <flor/torch.h>\n#include <torch/torch.h>\nint seen = 0;\n"
+            "int main(int argc, char** argv) {\n  const auto session = flor::init(argc, argv);\n  "
+            "torch::nn::Linear net(2, 1); /* one */ \nconst auto state = flor::checkpoints(net);\n"
+            "// flor: the loop changes 'seen', which is a global variable; is it state, and should it be a "
+            "local that flor::checkpoints gets?\n"
+            "for ([[maybe_unused]] int i : flor::loop(\"step\", 3)) { net(torch::rand({2})).backward(); "
+            "++seen; } }\n");
 }
 
 TEST(LoopForms, ALoopWithoutBlockIsAskedAbout) {

@@ -126,21 +126,25 @@ bool Carried::is_tensor_changed(Loop loop, int variable) const {
       return true;
     }
   }
+  // What an optimizer trains.
   for (const int other : program_.effects().reaching(variable)) {
-    if (other != variable && types_.of(other).kind == StateKind::optimizer &&
-        is_made_of(other, variable, 0)) {
-      return true;
-    }
+    const Variable& holder = program_.variable(other);
+    const bool untold = holder.body < 0 || holder.parameter >= 0;
+    if (untold && other != variable && types_.of(other).kind == StateKind::optimizer) return true;
+  }
+  for (std::size_t v = 0; v < program_.model().variables().size(); ++v) {
+    const auto other = static_cast<int>(v);
+    if (program_.variable(other).body != loop.body || program_.variable(other).parameter >= 0) continue;
+    if (types_.of(other).kind != StateKind::optimizer) continue;
+    if (program_.mentions(loop.body, whole, other) && is_made_of(other, variable, 0)) return true;
   }
   return is_given_away(loop, variable);
 }
 
-/// Whether the declaration of an object mentions the variable, or others that are made of it. Of
-/// members, and of parameters, it cannot be told.
+/// Whether the declaration of a local object mentions the variable, or containers made of it.
 bool Carried::is_made_of(int object, int variable, int depth) const {
   constexpr int kDeepMax = 3;
   const Variable& one = program_.variable(object);
-  if (one.body < 0 || one.parameter >= 0) return true;
   const Range range = program_.declaration_of(object);
   if (program_.mentions(one.body, range, variable)) return true;
   if (depth >= kDeepMax) return false;
@@ -174,9 +178,38 @@ bool Carried::is_changed(Loop loop, int variable, StateKind kind) const {
   }
 }
 
+/// Whether an object of the class has a member that changes, or a part that has one.
+bool Carried::has_changing_member(std::string_view own, const std::set<int>& changing,
+                                  int depth) const {
+  constexpr int kDeepMax = 4;
+  if (depth > kDeepMax || types_.is_module(own)) return false;
+  return std::ranges::any_of(program_.model().fields_of(own), [&](std::string_view name) {
+    const int field = program_.model().resolve_shared(name);
+    if (changing.contains(field)) return true;
+    const std::string_view part = types_.of(field).own;
+    return !part.empty() && part != own && has_changing_member(part, changing, depth + 1);
+  });
+}
+
+/// The objects outside of the loop whose members its methods change.
+void Carried::add_owners(Loop loop, std::set<int>& changing) const {
+  std::set<int> owners;
+  for (std::size_t v = 0; v < program_.model().variables().size(); ++v) {
+    const auto id = static_cast<int>(v);
+    const Variable& variable = program_.variable(id);
+    if (variable.body != loop.body || variable.name.empty() || !is_visible(loop, variable)) continue;
+    const StateType type = types_.of(id);
+    if (type.own.empty() || !program_.mentions(loop.body, program_.step(loop).whole, id)) continue;
+    if (has_changing_member(type.own, changing, 0)) owners.insert(id);
+  }
+  changing.insert(owners.begin(), owners.end());
+}
+
 std::vector<CarriedVariable> Carried::changed(Loop loop) const {
   std::vector<CarriedVariable> out;
-  for (const int id : written(loop)) {
+  std::set<int> changing = written(loop);
+  add_owners(loop, changing);
+  for (const int id : changing) {
     const Variable& variable = program_.variable(id);
     if (variable.name.empty() || variable.name == "this" || variable.is_result) continue;
     if (!is_visible(loop, variable)) continue;
@@ -378,7 +411,11 @@ bool Carried::is_invariant(Loop loop, Range expression) const {
     if (reader.is(behind, "(")) {
       const bool known = member ? sources::method_purity(name).pure || name == "parameters"
                                 : sources::function_purity(name).pure;
-      if (!known || !program_.model().functions(name).empty()) return false;
+      const bool changes = std::ranges::any_of(program_.model().functions(name), [&](int id) {
+        const sources::Summary& summary = program_.effects().summary(id);
+        return !summary.writes.empty() || !summary.shared_writes.empty();
+      });
+      if (!known || changes) return false;
       continue;
     }
     if (reader.is(k + 1, "::")) continue;

@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace flor::instrument {
@@ -44,6 +45,8 @@ class Carried {
   enum class Use { none, read, set };
 
   std::set<int> written(Loop loop) const;
+  void add_owners(Loop loop, std::set<int>& changing) const;
+  bool has_changing_member(std::string_view own, const std::set<int>& changing, int depth) const;
   bool is_changed(Loop loop, int variable, StateKind kind) const;
   bool is_tensor_changed(Loop loop, int variable) const;
   bool is_made_of(int object, int variable, int depth) const;

@@ -170,6 +170,10 @@ class Doubts {
       const Source& source = program_.source_of(v.body);
       const auto statement = statement_around(source, v.at);
       if (!statement) continue;
+      const bool is_loader = std::ranges::any_of(words, [](std::string_view word) {
+        return word == "make_data_loader" || word.ends_with("DataLoader");
+      });
+      if (!is_loader) continue;  // data that a loader is made of
       loader(source, statement->begin, v.name, words);
     }
   }

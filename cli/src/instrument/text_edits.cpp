@@ -92,17 +92,23 @@ void TextEdits::line_above(std::size_t token, std::string_view line) {
 void TextEdits::line_in_gap(std::size_t token, const std::string& indentation,
                             std::string_view line) {
   const std::string& text = source_.text;
-  const std::string whole = indentation + std::string(line);
+  const std::string end(newline()), whole = indentation + std::string(line) + end;
   const std::size_t after = token == 0 ? line_start(0) : end_of(token - 1);
+  const std::size_t next = begin_of(token), start = line_start(next);
   std::size_t at = after;
   while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r')) ++at;
   if (text.compare(at, 2, "//") == 0) at = std::min(text.find('\n', at), text.size());
-  if (token > 0 && at < text.size() && text[at] == '\n' && (at == 0 || text[at - 1] != '\\')) {
-    edits_.push_back({at + 1, at + 1, whole + std::string(newline())});
-  } else if (token == 0) {
-    edits_.push_back({after, after, whole + std::string(newline())});
-  } else {  // the next token stands on the same line
-    edits_.push_back({after, after, std::string(newline()) + whole});
+  if (token == 0) {
+    edits_.push_back({after, after, whole});
+  } else if (at < text.size() && text[at] == '\n' && text[at - 1] != '\\') {
+    edits_.push_back({at + 1, at + 1, whole});
+  } else if (start >= after && text.find_first_not_of(" \t", start) == next) {
+    edits_.push_back({start, start, whole});  // below a comment of several lines
+  } else if (parted_.insert(next).second) {   // both tokens stand on one line
+    const bool plain = text.find_first_not_of(" \t", after) == next;
+    edits_.push_back({plain ? after : next, next, end + whole + indentation});
+  } else {
+    edits_.push_back({next, next, std::string(line) + end + indentation});
   }
 }
 

@@ -4,6 +4,7 @@
 #include "sources/syntax/source.h"
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class TextEdits {
 
   const Source& source_;
   std::vector<Edit> edits_;
+  std::set<std::size_t> parted_;  ///< bytes at which a line was divided
 };
 
 }  // namespace flor::instrument
