@@ -1,6 +1,5 @@
 // The patch, applied and taken back, as users do it.
 #include "inputs.h"
-
 #include "instrument/applied_patch.h"
 #include "support/process.h"
 
@@ -54,7 +53,8 @@ TEST_F(Applied, GitTakesThePatch) {
       EXPECT_EQ(patch.status, 0) << patch.err;
       EXPECT_EQ(text(), before);
       repository_.write("the.patch", patch.out);
-      const auto applied = flor::testing::run_command({"git", "apply", "the.patch"}, repository_.root());
+      const auto applied =
+          flor::testing::run_command({"git", "apply", "the.patch"}, repository_.root());
       ASSERT_EQ(applied.status, 0) << file << applied.out << patch.out;
       EXPECT_EQ(text(), text_of(before)) << file;
     }

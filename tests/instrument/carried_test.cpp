@@ -15,25 +15,31 @@ std::vector<std::string> attached(const Torch& parts) { return of(program(parts)
 std::vector<std::string> registered(const Torch& parts) { return of(program(parts)).registered; }
 
 TEST(Carried, LocalsThatOutliveAnEpoch) {
-  EXPECT_THAT(attached({.before = "double best = 9;",
-                        .last = "const double e = x.norm().item<double>(); if (e < best) best = e;"}),
-              ElementsAre("best"));
-  EXPECT_THAT(attached({.before = "int bad = 0;", .last = "if (epoch == 1) bad = 0; else if (++bad > 2) break;"}),
+  EXPECT_THAT(
+      attached({.before = "double best = 9;",
+                .last = "const double e = x.norm().item<double>(); if (e < best) best = e;"}),
+      ElementsAre("best"));
+  EXPECT_THAT(attached({.before = "int bad = 0;",
+                        .last = "if (epoch == 1) bad = 0; else if (++bad > 2) break;"}),
               ElementsAre("bad"));
-  EXPECT_THAT(attached({.before = "std::vector<double> all;", .last = "all.push_back(1);",
+  EXPECT_THAT(attached({.before = "std::vector<double> all;",
+                        .last = "all.push_back(1);",
                         .after = "std::printf(\"%zu\", all.size());"}),
               ElementsAre("all"));
-  EXPECT_THAT(attached({.before = "double error = 0;", .last = "error = x.norm().item<double>();",
+  EXPECT_THAT(attached({.before = "double error = 0;",
+                        .last = "error = x.norm().item<double>();",
                         .after = "std::printf(\"%f\", error);"}),
               ElementsAre("error"));
   EXPECT_THAT(attached({.before = "long steps = 0;", .step = "++steps;"}), ElementsAre("steps"));
 }
 
 TEST(Carried, LocalsOfAnEpochThatItsLoopLeaves) {
-  EXPECT_THAT(attached({.each = "double sum = 0;", .step = "sum += loss.item<double>();",
+  EXPECT_THAT(attached({.each = "double sum = 0;",
+                        .step = "sum += loss.item<double>();",
                         .last = "std::printf(\"%f\", sum / 10);"}),
               ElementsAre("sum"));
-  EXPECT_THAT(attached({.each = "torch::Tensor seen;", .step = "seen = x * 2;",
+  EXPECT_THAT(attached({.each = "torch::Tensor seen;",
+                        .step = "seen = x * 2;",
                         .last = "std::cout << seen.sum();"}),
               ElementsAre("seen"));
 }
@@ -47,7 +53,8 @@ TEST(Carried, NotWhatEachIterationSetsOrNothingChanges) {
       {.before = "std::vector<int> sizes{1, 2};", .step = "for (int s : sizes) (void)s;"},
       {.before = "double sum = 0; sum += 1;", .after = "std::printf(\"%f\", sum);"},
   };
-  for (const Torch& parts : all) EXPECT_THAT(attached(parts), IsEmpty()) << parts.before << parts.each;
+  for (const Torch& parts : all)
+    EXPECT_THAT(attached(parts), IsEmpty()) << parts.before << parts.each;
 }
 
 TEST(Carried, ObjectsByTheirTypes) {
@@ -55,26 +62,34 @@ TEST(Carried, ObjectsByTheirTypes) {
   EXPECT_THAT(registered({.before = "torch::optim::StepLR scheduler(optimizer, 2, 0.5);",
                           .last = "scheduler.step();"}),
               ElementsAre("net", "optimizer", "scheduler"));
-  EXPECT_THAT(registered({.before = "std::mt19937 random(1); std::normal_distribution<double> noise;",
-                          .step = "const double d = noise(random); (void)d;"}),
-              ElementsAre("net", "optimizer", "random", "noise"));
-  EXPECT_THAT(registered({.before = "auto h = torch::zeros({2});", .step = "h.add_(1); (void)h.sum();"}),
-              ElementsAre("net", "optimizer", "h"));
-  EXPECT_THAT(registered({.before = "auto h = torch::zeros({2});", .step = "auto k = torch::mse_loss(h, x);"}),
+  EXPECT_THAT(
+      registered({.before = "std::mt19937 random(1); std::normal_distribution<double> noise;",
+                  .step = "const double d = noise(random); (void)d;"}),
+      ElementsAre("net", "optimizer", "random", "noise"));
+  EXPECT_THAT(
+      registered({.before = "auto h = torch::zeros({2});", .step = "h.add_(1); (void)h.sum();"}),
+      ElementsAre("net", "optimizer", "h"));
+  EXPECT_THAT(registered({.before = "auto h = torch::zeros({2});",
+                          .step = "auto k = torch::mse_loss(h, x);"}),
               ElementsAre("net", "optimizer"));
-  EXPECT_THAT(registered({.top = "struct Own : torch::nn::Module { Own() : a(register_module(\"a\", "
-                                 "torch::nn::Linear(2, 2))) {} torch::Tensor forward(torch::Tensor t) "
-                                 "{ return a(t); } torch::nn::Linear a; };",
-                          .before = "auto own = std::make_shared<Own>();", .step = "own->forward(x);"}),
-              ElementsAre("net", "optimizer", "*own"));
+  EXPECT_THAT(
+      registered({.top = "struct Own : torch::nn::Module { Own() : a(register_module(\"a\", "
+                         "torch::nn::Linear(2, 2))) {} torch::Tensor forward(torch::Tensor t) "
+                         "{ return a(t); } torch::nn::Linear a; };",
+                  .before = "auto own = std::make_shared<Own>();",
+                  .step = "own->forward(x);"}),
+      ElementsAre("net", "optimizer", "*own"));
   EXPECT_THAT(registered({.top = "struct Mean { double m = 0; void save(std::ostream&) const; void "
                                  "load(std::istream&); void add(double d) { m += d; } };",
-                          .before = "Mean mean;", .step = "mean.add(1);"}),
+                          .before = "Mean mean;",
+                          .step = "mean.add(1);"}),
               ElementsAre("net", "optimizer", "mean"));
-  EXPECT_THAT(registered({.before = "auto w = torch::zeros({2}).set_requires_grad(true); torch::optim::Adam "
-                                    "other(std::vector<torch::Tensor>{w}, 0.1);",
-                          .step = "other.step(); (void)w.sum();"}),
-              ElementsAre("net", "optimizer", "w", "other"));
+  EXPECT_THAT(
+      registered({.before =
+                      "auto w = torch::zeros({2}).set_requires_grad(true); torch::optim::Adam "
+                      "other(std::vector<torch::Tensor>{w}, 0.1);",
+                  .step = "other.step(); (void)w.sum();"}),
+      ElementsAre("net", "optimizer", "w", "other"));
 }
 
 TEST(Carried, AcrossFunctionsThatTakeTheModelAndTheOptimizer) {

@@ -34,9 +34,11 @@ struct Torch {
 inline std::string program(const Torch& parts) {
   return "#include <torch/torch.h>\n\n" + parts.top +
          "\nint main() {\n  torch::nn::Linear net(2, 1);\n"
-         "  torch::optim::SGD optimizer(net->parameters(), 0.1);\n  auto x = torch::rand({4, 2});\n  " +
+         "  torch::optim::SGD optimizer(net->parameters(), 0.1);\n  auto x = torch::rand({4, "
+         "2});\n  " +
          parts.before + "\n  " + parts.epochs + " {\n    " + parts.each + "\n    " + parts.steps +
-         " {\n      optimizer.zero_grad();\n      auto loss = net(x).sum();\n      loss.backward();\n"
+         " {\n      optimizer.zero_grad();\n      auto loss = net(x).sum();\n      "
+         "loss.backward();\n"
          "      optimizer.step();\n      " +
          parts.step + "\n    }\n    " + parts.last + "\n  }\n  " + parts.after + "\n}\n";
 }

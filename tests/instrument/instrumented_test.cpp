@@ -1,6 +1,6 @@
-// Trainings that flor instrument wrote Flor into, without an edit by hand: each is recorded, replays
-// exactly, and answers a question that is asked where it trains, with the values of a run that had
-// logged them.
+// Trainings that flor instrument wrote Flor into, without an edit by hand: each is recorded,
+// replays exactly, and answers a question that is asked where it trains, with the values of a run
+// that had logged them.
 #include "programs/workbench.h"
 #include "support/content.h"
 

@@ -34,7 +34,8 @@ Kept kept_of(const fs::path& home, const fs::path& file) {
 void write_whole(const fs::path& file, const std::string& text) {
   const fs::path target = fs::canonical(file);
   struct stat status = {};
-  if (::stat(target.c_str(), &status) != 0) throw Error("cannot read " + store::printable(target.string()));
+  if (::stat(target.c_str(), &status) != 0)
+    throw Error("cannot read " + store::printable(target.string()));
   store::NewFile out(store::Filesystem::system(), target, status.st_mode & 0777u);
   out.append(std::as_bytes(std::span(text)));
   out.finish();
@@ -51,12 +52,15 @@ void require_there(const fs::path& file) {
 
 }  // namespace
 
+void require_same(const fs::path& file, const std::string& content) {
+  if (read_source(file) == content) return;
+  throw Error(fmt::format("{} has changed meanwhile, and was left alone: run flor instrument again",
+                          store::printable(file.string())));
+}
+
 void apply(const fs::path& home, const fs::path& file, const std::string& before,
            const std::string& after) {
-  if (read_source(file) != before) {
-    throw Error(fmt::format("{} has changed meanwhile, and was left alone: run flor instrument again",
-                            store::printable(file.string())));
-  }
+  require_same(file, before);
   std::error_code error;
   store::make_home(home, error);
   store::require_directory_in_home(home / "instrumented");
@@ -72,23 +76,26 @@ std::string undone(const fs::path& home, const fs::path& file) {
   const Kept kept = kept_of(home, file);
   std::error_code error;
   if (!fs::exists(kept.before, error) || !fs::exists(kept.after, error)) {
-    throw NotFound(fmt::format("flor instrument --apply did not change {} with this store: git "
-                               "checkout or git apply -R takes a patch back",
-                               name));
+    throw NotFound(
+        fmt::format("flor instrument --apply did not change {} with this store: git "
+                    "checkout or git apply -R takes a patch back",
+                    name));
   }
   const std::string before = read_source(kept.before), after = read_source(kept.after);
   const std::string now = read_source(file);
   if (now == after || now == before) return before;
   const git::MergedText merged = git::merge_texts(after, now, before, "now", "before");
   if (!merged.clean) {
-    throw Error(fmt::format("{} was edited since in lines that the patch had changed: take those "
-                            "edits back, then --undo again",
-                            name));
+    throw Error(
+        fmt::format("{} was edited since in lines that the patch had changed: take those "
+                    "edits back, then --undo again",
+                    name));
   }
   if (const std::uint32_t line = line_with_flor(merged.text)) {
-    throw Error(fmt::format("{} uses Flor in a line that was added since (line {} of the file without "
-                            "the patch): remove it, then --undo again",
-                            name, line));
+    throw Error(
+        fmt::format("{} uses Flor in a line that was added since (line {} of the file without "
+                    "the patch): remove it, then --undo again",
+                    name, line));
   }
   return merged.text;
 }

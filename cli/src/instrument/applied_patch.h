@@ -6,14 +6,18 @@
 
 namespace flor::instrument {
 
+/// Throws Error if the file has other content by now.
+void require_same(const std::filesystem::path& file, const std::string& content);
+
 /// Replaces the content of `file`, which must still be `before`, and keeps both texts below `home`.
-/// The file appears whole, with its mode; a link stays one. Throws Error, having changed nothing, if
-/// the file has other content meanwhile.
+/// The file appears whole, with its mode; a link stays one. Throws Error, having changed nothing,
+/// if the file has other content meanwhile.
 void apply(const std::filesystem::path& home, const std::filesystem::path& file,
            const std::string& before, const std::string& after);
 
-/// What `undo` would write: the content before, with the edits that were made since. Throws NotFound
-/// if nothing was applied, and Error if edits since then touch the same lines, or use Flor.
+/// What `undo` would write: the content before, with the edits that were made since. Throws
+/// NotFound if nothing was applied, and Error if edits since then touch the same lines, or use
+/// Flor.
 std::string undone(const std::filesystem::path& home, const std::filesystem::path& file);
 
 /// Writes what `undone` returned, and forgets what was kept.

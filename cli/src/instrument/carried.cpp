@@ -126,7 +126,12 @@ bool Carried::is_tensor_changed(Loop loop, int variable) const {
       return true;
     }
   }
-  // What an optimizer trains.
+  if (is_trained(loop, variable)) return true;
+  return is_given_away(loop, variable);
+}
+
+/// Whether an optimizer that the loop uses was made of the tensor.
+bool Carried::is_trained(Loop loop, int variable) const {
   for (const int other : program_.effects().reaching(variable)) {
     const Variable& holder = program_.variable(other);
     const bool untold = holder.body < 0 || holder.parameter >= 0;
@@ -134,11 +139,15 @@ bool Carried::is_tensor_changed(Loop loop, int variable) const {
   }
   for (std::size_t v = 0; v < program_.model().variables().size(); ++v) {
     const auto other = static_cast<int>(v);
-    if (program_.variable(other).body != loop.body || program_.variable(other).parameter >= 0) continue;
+    if (program_.variable(other).body != loop.body || program_.variable(other).parameter >= 0)
+      continue;
     if (types_.of(other).kind != StateKind::optimizer) continue;
-    if (program_.mentions(loop.body, whole, other) && is_made_of(other, variable, 0)) return true;
+    if (program_.mentions(loop.body, program_.step(loop).whole, other) &&
+        is_made_of(other, variable, 0)) {
+      return true;
+    }
   }
-  return is_given_away(loop, variable);
+  return false;
 }
 
 /// Whether the declaration of a local object mentions the variable, or containers made of it.
@@ -191,14 +200,17 @@ bool Carried::has_changing_member(std::string_view own, const std::set<int>& cha
   });
 }
 
-/// The objects outside of the loop whose members its methods change.
+/// The objects outside of the loop whose members their methods change, and what optimizers train.
 void Carried::add_owners(Loop loop, std::set<int>& changing) const {
   std::set<int> owners;
   for (std::size_t v = 0; v < program_.model().variables().size(); ++v) {
     const auto id = static_cast<int>(v);
     const Variable& variable = program_.variable(id);
-    if (variable.body != loop.body || variable.name.empty() || !is_visible(loop, variable)) continue;
+    if (variable.body != loop.body || variable.name.empty() || !is_visible(loop, variable))
+      continue;
     const StateType type = types_.of(id);
+    const bool maybe = type.kind == StateKind::tensor || type.kind == StateKind::other;
+    if (maybe && is_trained(loop, id)) owners.insert(id);
     if (type.own.empty() || !program_.mentions(loop.body, program_.step(loop).whole, id)) continue;
     if (has_changing_member(type.own, changing, 0)) owners.insert(id);
   }
@@ -219,9 +231,8 @@ std::vector<CarriedVariable> Carried::changed(Loop loop) const {
     if (variable.type.constant && type.kind == StateKind::other) continue;
     if (is_changed(loop, id, type.kind)) out.push_back({id, std::move(type)});
   }
-  std::ranges::sort(out, {}, [&](const CarriedVariable& one) {
-    return program_.variable(one.variable).at;
-  });
+  std::ranges::sort(out, {},
+                    [&](const CarriedVariable& one) { return program_.variable(one.variable).at; });
   return out;
 }
 
@@ -230,8 +241,8 @@ std::vector<CarriedVariable> Carried::of_main(Loop loop) const {
   const Body& body = program_.body(loop.body);
   for (CarriedVariable& one : changed(loop)) {
     const Variable& variable = program_.variable(one.variable);
-    const bool shared = variable.body < 0 ||
-                        (variable.parameter >= 0 && (variable.type.reference || variable.type.pointer));
+    const bool shared = variable.body < 0 || (variable.parameter >= 0 &&
+                                              (variable.type.reference || variable.type.pointer));
     if (is_object(one.type.kind) || shared || touches(loop.body, loop.step, one.variable) ||
         first_use(loop.body, loop.step, one.variable) == Use::read ||
         is_read_after(loop, one.variable, body.block)) {
@@ -276,7 +287,8 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
       continue;
     }
     const StateKind kind = types_.of(id).kind;
-    if (kind == StateKind::constant || kind == StateKind::module || kind == StateKind::loader) continue;
+    if (kind == StateKind::constant || kind == StateKind::module || kind == StateKind::loader)
+      continue;
     for (const int b : running) {
       const Body& body = program_.body(b);
       const std::string_view one = body.piece->owner;
@@ -304,7 +316,8 @@ bool Carried::sets(int body, int step, int variable) const {
   std::size_t mentions = 0;
   bool set = false;
   for (std::size_t k = range.begin; k < range.end; ++k) {
-    if (!reader.is_name(k) || program_.model().resolve(body, reader.text(k), k) != variable) continue;
+    if (!reader.is_name(k) || program_.model().resolve(body, reader.text(k), k) != variable)
+      continue;
     if (k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"))) continue;
     ++mentions;
     const bool cleared = reader.is(k + 1, ".") && k == range.begin &&

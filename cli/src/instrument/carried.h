@@ -16,8 +16,8 @@ struct CarriedVariable {
   StateType type;
 };
 
-/// Variables are changed in doubt, with one exception: functions and methods of libtorch whose names
-/// do not end with an underscore leave the tensors alone that they get.
+/// Variables are changed in doubt, with one exception: functions and methods of libtorch whose
+/// names do not end with an underscore leave the tensors alone that they get.
 class Carried {
  public:
   Carried(const Program& program, const StateTypes& types) : program_(program), types_(types) {}
@@ -49,6 +49,7 @@ class Carried {
   bool has_changing_member(std::string_view own, const std::set<int>& changing, int depth) const;
   bool is_changed(Loop loop, int variable, StateKind kind) const;
   bool is_tensor_changed(Loop loop, int variable) const;
+  bool is_trained(Loop loop, int variable) const;
   bool is_made_of(int object, int variable, int depth) const;
   bool is_given_away(Loop loop, int variable) const;
   bool is_visible(Loop loop, const Variable& variable) const;

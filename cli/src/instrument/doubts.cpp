@@ -14,10 +14,10 @@ namespace {
 using sources::one_of;
 
 constexpr std::array<std::string_view, 9> kSeeds = {
-    "seed",    "manual_seed", "srand", "mt19937", "mt19937_64", "default_random_engine",
+    "seed",    "manual_seed", "srand",    "mt19937", "mt19937_64", "default_random_engine",
     "shuffle", "minstd_rand", "Generator"};
 constexpr std::array<std::string_view, 10> kDraws = {
-    "rand",   "randn",  "randint", "randperm",  "uniform_",
+    "rand",    "randn",   "randint",   "randperm",   "uniform_",
     "normal_", "random_", "bernoulli", "bernoulli_", "multinomial"};
 constexpr int kDeepMax = 5;  // a data set made of a data set made of ...
 
@@ -32,14 +32,16 @@ class Doubts {
     loaders();
     for (const int id : carried_.hidden(training_.main)) {
       const Variable& v = program_.variable(id);
-      ask(fmt::format("the loop changes '{}', which is {}; is it state, and should it be a local "
+      ask(
+          fmt::format("the loop changes '{}', which is {}; is it state, and should it be a local "
                       "that flor::checkpoints gets?",
                       v.name, v.body < 0 ? "a global variable" : "kept by a function"));
     }
     for (const int id : carried_.unsaved_members(training_.main)) {
-      ask(fmt::format("the loop changes '{}', a member that no checkpoint of its module has; should "
-                      "it be a buffer (register_buffer)?",
-                      program_.variable(id).name));
+      ask(fmt::format(
+          "the loop changes '{}', a member that no checkpoint of its module has; should "
+          "it be a buffer (register_buffer)?",
+          program_.variable(id).name));
     }
     exits();
     calls();
@@ -52,9 +54,8 @@ class Doubts {
     ask(program_.source_of(training_.main.body), main.whole.begin, std::move(text));
   }
   void ask(const Source& source, std::size_t token, std::string text) {
-    const bool known = std::ranges::any_of(out_, [&](const Doubt& one) {
-      return one.source == &source && one.text == text;
-    });
+    const bool known = std::ranges::any_of(
+        out_, [&](const Doubt& one) { return one.source == &source && one.text == text; });
     if (!known) out_.push_back({&source, token, std::move(text)});
   }
 
@@ -105,7 +106,8 @@ class Doubts {
       if (step.function != body.block) continue;
       const std::string_view word = body.reader->text(step.range.begin);
       if (word != "return" && word != "goto" && word != "co_return") continue;
-      ask(fmt::format("line {} leaves the loop by {}: may a replay of earlier epochs go on after "
+      ask(
+          fmt::format("line {} leaves the loop by {}: may a replay of earlier epochs go on after "
                       "the loop?",
                       body.reader->source().line(step.range.begin), word));
       return;
@@ -125,18 +127,21 @@ class Doubts {
         const bool qualified = k > 1 && reader.is(k - 1, "::");
         const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
         const bool standard = !member && (!qualified || reader.is(k - 2, "std"));
-        if (!standard || !(reader.is(k + 1, "(") || reader.is(k + 1, "{") || reader.is_name(k + 1))) {
+        if (!standard ||
+            !(reader.is(k + 1, "(") || reader.is(k + 1, "{") || reader.is_name(k + 1))) {
           continue;
         }
         const std::string_view word = reader.text(k);
         if ((word == "rand" || word == "random_shuffle" || word == "drand48") &&
             reader.is(k + 1, "(") && program_.model().functions(word).empty()) {
-          ask(fmt::format("{} calls {}, whose position no checkpoint has; could an engine such as "
+          ask(
+              fmt::format("{} calls {}, whose position no checkpoint has; could an engine such as "
                           "std::mt19937 take its place?",
                           program_.place(id, k), word));
         }
         if (qualified && (word == "thread" || word == "jthread" || word == "async")) {
-          ask(fmt::format("{} starts a thread; does it change the training?", program_.place(id, k)));
+          ask(fmt::format("{} starts a thread; does it change the training?",
+                          program_.place(id, k)));
         }
       }
       for (const int callee : program_.called_in(id, range)) {
@@ -181,19 +186,22 @@ class Doubts {
   void loader(const Source& source, std::size_t at, std::string_view name,
               const std::set<std::string_view>& words) {
     for (const std::string_view word : words) {
-      const bool known = word == "RandomSampler" || word == "SequentialSampler" || word == "Sampler";
+      const bool known =
+          word == "RandomSampler" || word == "SequentialSampler" || word == "Sampler";
       if (word.ends_with("Sampler") && !known) {
-        ask(source, at, fmt::format("does {} go on from where the last epoch ended? then '{}' needs a "
-                                    "sampler of <flor/data/samplers.h>?",
-                                    word, name));
+        ask(source, at,
+            fmt::format("does {} go on from where the last epoch ended? then '{}' needs a "
+                        "sampler of <flor/data/samplers.h>?",
+                        word, name));
       }
       if (word == "ChunkDataset" || word == "StatefulDataset") {
-        ask(source, at, fmt::format("'{}' keeps its place between epochs; can each epoch begin anew?",
-                                    name));
+        ask(source, at,
+            fmt::format("'{}' keeps its place between epochs; can each epoch begin anew?", name));
       }
     }
     if (words.contains("enforce_ordering")) {
-      ask(source, at, fmt::format("do the batches of '{}' come in one order (enforce_ordering)?", name));
+      ask(source, at,
+          fmt::format("do the batches of '{}' come in one order (enforce_ordering)?", name));
     }
     for (const std::string_view own : words) {
       if (!program_.model().is_class(own) || types_.is_module(own)) continue;
@@ -217,14 +225,16 @@ class Doubts {
         }
       }
       if (moves) {
-        ask(source, at, fmt::format("{} changes itself when samples are read; is that state, and "
-                                    "which object should flor::checkpoints get?",
-                                    own));
+        ask(source, at,
+            fmt::format("{} changes itself when samples are read; is that state, and "
+                        "which object should flor::checkpoints get?",
+                        own));
       }
       if (draws && words.contains("workers")) {
-        ask(source, at, fmt::format("{} draws random numbers in several workers, in no fixed order; "
-                                    "can one worker do?",
-                                    own));
+        ask(source, at,
+            fmt::format("{} draws random numbers in several workers, in no fixed order; "
+                        "can one worker do?",
+                        own));
       }
     }
   }

@@ -32,12 +32,16 @@ class Instrumenter {
         carried_(program_, types_) {}
 
   Instrumented run() {
+    if (!program_.effects().complete()) {
+      throw Error("the sources are too many to be analysed: name the file with the training alone");
+    }
     require_main();
     const auto trainings = find_trainings(program_, types_, carried_, request_.line);
     if (trainings.empty()) {
-      throw NotFound(fmt::format("{} has no loop that trains: give its line with --loop LINE, or the "
-                                 "file that has it as another FILE",
-                                 program_.files().front()->path));
+      throw NotFound(
+          fmt::format("{} has no loop that trains: give its line with --loop LINE, or the "
+                      "file that has it as another FILE",
+                      program_.files().front()->path));
     }
     for (const Training& training : trainings) main_loop(training);
     if (request_.log) log_printed(trainings);
@@ -86,7 +90,6 @@ class Instrumenter {
       return;
     }
     edits_of(source).line_above(token, kQuestionMark + text);
-
   }
 
   void require_main() const {
@@ -94,9 +97,10 @@ class Instrumenter {
       const std::string& path = program_.files().front()->path;
       int count = 0;
       for (const Body& body : program_.model().bodies()) count += body.piece->entry ? 1 : 0;
-      throw NotFound(count == 0
-                         ? fmt::format("{} has no main: name the file that has it, then the others", path)
-                         : fmt::format("{} mains were found: name the files of one program", count));
+      throw NotFound(
+          count == 0
+              ? fmt::format("{} has no main: name the file that has it, then the others", path)
+              : fmt::format("{} mains were found: name the files of one program", count));
     }
     require_own(program_.source_of(program_.entry()), "main");
   }
@@ -152,16 +156,17 @@ class Instrumenter {
     const LoopForm form =
         loop_form(program_, carried_, types_, edits_of(source), loop, name, attached, fresh);
     if (!has_block(loop)) {
-      questions.push_back("this loop stands where no statement can precede it; can it have braces "
-                          "around it?");
+      questions.push_back(
+          "this loop stands where no statement can precede it; can it have braces "
+          "around it?");
     } else if (!checkpoints.empty()) {
       const std::string state = unused(body, {"state", "kept", "flor_state"});
       TextEdits& edits = edits_of(source);
-      const std::string indent = edits.indentation(at), first = fmt::format("const auto {} =", state),
+      const std::string indent = edits.indentation(at),
+                        first = fmt::format("const auto {} =", state),
                         rest = fmt::format("flor::checkpoints({});", fmt::join(checkpoints, ", "));
       const bool fits = indent.size() + first.size() + 1 + rest.size() <= edits.width();
-      edits.line_in_gap(at, indent,
-                        first + (fits ? " " : edits.continued(indent)) + rest);
+      edits.line_in_gap(at, indent, first + (fits ? " " : edits.continued(indent)) + rest);
       registers_.insert(&source);
     }
     result_.registered.insert(result_.registered.end(), checkpoints.begin(), checkpoints.end());
@@ -198,12 +203,13 @@ class Instrumenter {
       const std::string type = one.type.name.empty() ? "" : fmt::format(" ({})", one.type.name);
       const bool file = one.type.name.ends_with("stream");
       questions.push_back(
-          file ? fmt::format("a replay would write to '{}'{} again; should it be opened by "
-                             "flor::output(path)?",
-                             name, type)
-               : fmt::format("does '{}'{} carry state from one iteration to the next, and how would "
-                             "it be saved?",
-                             name, type));
+          file
+              ? fmt::format("a replay would write to '{}'{} again; should it be opened by "
+                            "flor::output(path)?",
+                            name, type)
+              : fmt::format("does '{}'{} carry state from one iteration to the next, and how would "
+                            "it be saved?",
+                            name, type));
       return;
     }
     kept.insert(one.variable);
@@ -240,7 +246,8 @@ class Instrumenter {
     if (!is_own(source)) return remark(source.path + " was not named");
     const std::string base = nested_name(training, loop);
     std::string name = base;
-    for (int number = 2; !names_.insert(name).second; ++number) name = base + std::to_string(number);
+    for (int number = 2; !names_.insert(name).second; ++number)
+      name = base + std::to_string(number);
     const bool here = loop.body == training.main.body;
     const Range region = here ? program_.step(training.main).whole : program_.body(loop.body).block;
     std::vector<std::string> attached;
@@ -252,11 +259,12 @@ class Instrumenter {
           !carried_.is_read_after(loop, one.variable, region)) {
         continue;
       }
-      const bool can = !v.binding && (one.type.kind == StateKind::number ||
-                                      one.type.kind == StateKind::container ||
-                                      one.type.kind == StateKind::tensor ||
-                                      one.type.kind == StateKind::engine);
-      if (!can) return remark(fmt::format("its end leaves '{}' in a state that is not kept", v.name));
+      const bool can =
+          !v.binding &&
+          (one.type.kind == StateKind::number || one.type.kind == StateKind::container ||
+           one.type.kind == StateKind::tensor || one.type.kind == StateKind::engine);
+      if (!can)
+        return remark(fmt::format("its end leaves '{}' in a state that is not kept", v.name));
       attached.emplace_back(v.name);
     }
     const std::string fresh = unused(program_.body(loop.body), {"step", "turn"});
@@ -294,7 +302,8 @@ class Instrumenter {
     for (const PrintedValue& value : find_printed(program_, types_, trainings)) {
       const Source& source = program_.source_of(value.body);
       if (!is_own(source) || !edits_of(source).is_literal(value.range)) continue;
-      edits_of(source).insert_before(value.range.begin, fmt::format("flor::log(\"{}\", ", value.name));
+      edits_of(source).insert_before(value.range.begin,
+                                     fmt::format("flor::log(\"{}\", ", value.name));
       edits_of(source).insert_after(value.range.end - 1, ")");
       uses_.insert(&source);
       result_.logged.push_back(value.name);
@@ -352,7 +361,8 @@ class Instrumenter {
       if (!uses_.contains(file.get()) && !registers_.contains(file.get())) continue;
       std::vector<std::string> lines = {"#include <flor/flor.h>"};
       if (program_.uses_torch()) lines.emplace_back("#include <flor/torch.h>");
-      if (script_ && registers_.contains(file.get())) lines.emplace_back("#include <flor/torch_script.h>");
+      if (script_ && registers_.contains(file.get()))
+        lines.emplace_back("#include <flor/torch_script.h>");
       include(*file, lines);
       const bool known = std::ranges::any_of(includes_of(*file), [&](std::size_t at) {
         return file->tokens.all[at + 2].is("<ranges>");
@@ -380,8 +390,8 @@ class Instrumenter {
     const auto found = includes_of(source);
     TextEdits& edits = edits_of(source);
     std::size_t at = 0;
-    const auto angle =
-        std::ranges::find_if(found, [&](std::size_t k) { return tokens[k + 2].text.starts_with('<'); });
+    const auto angle = std::ranges::find_if(
+        found, [&](std::size_t k) { return tokens[k + 2].text.starts_with('<'); });
     if (angle != found.end()) {
       at = *angle;
     } else if (!found.empty()) {
@@ -439,12 +449,13 @@ class Instrumenter {
   std::set<const Source*> uses_, registers_, counts_;
   std::set<std::string> names_;
   std::set<int> registered_;
-  
+
   bool script_ = false;
   Instrumented result_;
 };
 
-/// The variables that the new sources still forget, found by the analysis that every recording makes.
+/// The variables that the new sources still forget, found by the analysis that every recording
+/// makes.
 Needed forgotten(const Request& request, const Instrumented& result) {
   std::vector<sources::SourceText> texts = request.texts;
   for (sources::SourceText& text : texts) {
@@ -465,8 +476,8 @@ std::uint32_t line_with_flor(const std::string& text) {
   const sources::Tokens tokens = sources::lex(text);
   for (std::size_t i = 0; i + 1 < tokens.all.size(); ++i) {
     const sources::Token& token = tokens.all[i];
-    const bool header = token.directive && (token.text.starts_with("<flor/") ||
-                                            token.text.starts_with("\"flor/"));
+    const bool header =
+        token.directive && (token.text.starts_with("<flor/") || token.text.starts_with("\"flor/"));
     if (header || (token.is("flor") && tokens.all[i + 1].is("::"))) return token.line;
   }
   return 0;

@@ -37,7 +37,7 @@ struct Instrumented {
   std::vector<std::string> registered;  ///< names in flor::checkpoints
   std::vector<std::string> attached;    ///< names in flor::with
   std::vector<std::string> logged;
-  std::vector<std::string> remarks;     ///< loops that stay as they are, and why
+  std::vector<std::string> remarks;  ///< loops that stay as they are, and why
   std::string already;  ///< `train.cpp:12`: where a file uses Flor; nothing is changed then
 };
 

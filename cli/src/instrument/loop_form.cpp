@@ -93,8 +93,8 @@ std::optional<Counting> counting(const Reader& reader, const Parts& parts) {
   }
   for (std::size_t k = out.last.begin; k < out.last.end;) {
     const std::size_t angles = reader.behind_angles(k);  // of static_cast<int>(n)
-    const bool compares = has_any(reader, {k, k + 1}, {"&&", "||", "?", ",", "<", ">", "<=", ">=",
-                                                       "==", "!=", variable});
+    const bool compares = has_any(
+        reader, {k, k + 1}, {"&&", "||", "?", ",", "<", ">", "<=", ">=", "==", "!=", variable});
     if (angles <= k && compares) return std::nullopt;
     k = reader.is(k, "(") ? reader.behind(k) : std::max(angles, k + 1);
   }
@@ -128,7 +128,8 @@ bool is_fraction(const Program& program, const StateTypes& types, int body, Rang
     if (word == "double" || word == "float" || word == "ceil" || word == "floor") return true;
     if (reader.is_literal(k)) {
       const bool hex = word.starts_with("0x") || word.starts_with("0X");
-      if (!hex && word.find_first_of(".eE'\"") != word.npos && word.find('\'') == word.npos) return true;
+      if (!hex && word.find_first_of(".eE'\"") != word.npos && word.find('\'') == word.npos)
+        return true;
       continue;
     }
     const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
@@ -145,7 +146,8 @@ bool is_integer_type(const Reader& reader, Range type) {
   bool integer = false;
   for (std::size_t k = type.begin; k < type.end; ++k) {
     const std::string_view word = reader.text(k);
-    if (word == "float" || word == "double" || word == "bool" || word == "*" || word == "&") return false;
+    if (word == "float" || word == "double" || word == "bool" || word == "*" || word == "&")
+      return false;
     integer = integer || sources::is_number_type(word);
   }
   return integer;
@@ -156,9 +158,7 @@ bool is_digits(std::string_view text) {
 }
 
 /// `value` plus or minus one.
-std::string next_to(std::string value, bool plus) {
-  return value + (plus ? " + 1" : " - 1");
-}
+std::string next_to(std::string value, bool plus) { return value + (plus ? " + 1" : " - 1"); }
 
 /// The option flor::with, on a line of its own if `length` characters before it leave no room.
 std::string with(const std::vector<std::string>& attached, std::size_t length,
@@ -221,14 +221,16 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
       form.obstacle = "it does not count evenly to a limit";
       return form;
     }
-    const bool deduced = count->type.end == count->type.begin + 1 && reader.is(count->type.begin, "auto");
-    const bool plain_zero = count->first.end == count->first.begin + 1 &&
-                            is_digits(reader.text(count->first.begin));
+    const bool deduced =
+        count->type.end == count->type.begin + 1 && reader.is(count->type.begin, "auto");
+    const bool plain_zero =
+        count->first.end == count->first.begin + 1 && is_digits(reader.text(count->first.begin));
     if (!is_integer_type(reader, count->type) && !(deduced && plain_zero)) {
       form.obstacle = "it counts with something else than an integer";
       return form;
     }
-    const int variable = program.model().declared_at(loop.body, reader.text(count->name), count->name);
+    const int variable =
+        program.model().declared_at(loop.body, reader.text(count->name), count->name);
     if (variable < 0 || carried.assigns(loop, variable)) {
       form.obstacle = fmt::format("its body changes '{}'", reader.text(count->name));
       return form;
@@ -238,7 +240,8 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
       return form;
     }
     if (!carried.is_invariant(loop, count->last)) {
-      form.obstacle = fmt::format("its limit '{}' may change meanwhile", edits.text_of(count->last));
+      form.obstacle =
+          fmt::format("its limit '{}' may change meanwhile", edits.text_of(count->last));
       return form;
     }
     const std::string first = edits.text_of(count->first);
@@ -246,11 +249,10 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
     if (count->comparison == "<=" || count->comparison == ">=") {
       last = next_to(std::move(last), !count->down);
     }
-    const std::string range =
-        first == "0" && count->step == "1"
-            ? last
-            : fmt::format("flor::range({}, {}{})", first, last,
-                          count->step == "1" ? "" : ", " + count->step);
+    const std::string range = first == "0" && count->step == "1"
+                                  ? last
+                                  : fmt::format("flor::range({}, {}{})", first, last,
+                                                count->step == "1" ? "" : ", " + count->step);
     const bool used = program.mentions(loop.body, {step.range.end, whole.end}, variable);
     const std::string type = deduced ? "int" : edits.text_of(count->type);
     form.header = fmt::format("for ({}{} {} : flor::loop(\"{}\", {}",

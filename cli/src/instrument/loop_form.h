@@ -16,11 +16,11 @@ struct LoopForm {
   std::string obstacle;
   std::string before, after;  ///< texts around the range of a range-for, `range`
   Range range;
-  std::string header;         ///< of any other loop: replaces `whole`, from its keyword on
+  std::string header;  ///< of any other loop: replaces `whole`, from its keyword on
   Range whole;
-  std::string condition;      ///< first statement of the loop; empty: none
-  std::size_t first = 0;      ///< the token after the loop's brace, if there is a condition
-  bool counts = false;        ///< uses std::views::iota
+  std::string condition;  ///< first statement of the loop; empty: none
+  std::size_t first = 0;  ///< the token after the loop's brace, if there is a condition
+  bool counts = false;    ///< uses std::views::iota
 };
 
 /// `name`: of the loop; `attached`: names of variables for flor::with. `fresh` is a name for a

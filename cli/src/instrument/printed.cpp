@@ -56,8 +56,9 @@ class Printed {
       for (std::size_t i = k + 1; i < range.end;) {
         std::size_t end = i + 1;
         while (end < range.end && !reader.is(end, "<<") && !reader.is(end, ";")) {
-          end = reader.is(end, "(") || reader.is(end, "[") || reader.is(end, "{") ? reader.behind(end)
-                                                                               : end + 1;
+          end = reader.is(end, "(") || reader.is(end, "[") || reader.is(end, "{")
+                    ? reader.behind(end)
+                    : end + 1;
         }
         if (reader.is(i, "<<")) operand(body, {i + 1, end});
         i = end;
@@ -132,7 +133,8 @@ class Printed {
       const Range range = body.steps[s].range;
       for (std::size_t k = range.begin; k < range.end; ++k) {
         const std::string_view word = body.reader->text(k);
-        const bool of_torch = k > 1 && body.reader->is(k - 1, "::") && body.reader->is(k - 2, "torch");
+        const bool of_torch =
+            k > 1 && body.reader->is(k - 1, "::") && body.reader->is(k - 2, "torch");
         if (word == "chrono" || word == "Timer" || word == "timer" || word == "elapsed" ||
             word == "omp_get_wtime" || (sources::has_hidden_state(word) && !of_torch)) {
           return true;

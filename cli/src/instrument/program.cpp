@@ -27,7 +27,8 @@ Program::Program(std::vector<sources::SourceText> texts) {
       ++entries;
     }
     for (std::size_t s = 0; s < one.steps.size(); ++s) {
-      for (const sources::Call& call : effects_->of(static_cast<int>(b), static_cast<int>(s)).calls) {
+      for (const sources::Call& call :
+           effects_->of(static_cast<int>(b), static_cast<int>(s)).calls) {
         for (const int callee : call.bodies) {
           if (!is_called(one, one.steps[s].range, callee)) continue;
           callers_[callee].push_back({static_cast<int>(b), static_cast<int>(s), &call});

@@ -1,9 +1,8 @@
 #include "instrument/program_files.h"
 
+#include "base/text.h"
 #include "sources/syntax/brackets.h"
 #include "sources/syntax/lexer.h"
-
-#include "base/text.h"
 
 #include <flor/store/error.h>
 
@@ -24,7 +23,8 @@ std::vector<std::string> quoted_includes(const std::string& text) {
   std::vector<std::string> names;
   const sources::Tokens tokens = sources::lex(text);
   for (std::size_t k = 0; k + 2 < tokens.all.size(); ++k) {
-    if (!tokens.all[k].starts_directive || sources::directive_name(tokens.all, k) != "include") continue;
+    if (!tokens.all[k].starts_directive || sources::directive_name(tokens.all, k) != "include")
+      continue;
     const std::string_view name = tokens.all[k + 2].text;
     if (name.size() > 2 && name.front() == '"') names.emplace_back(name.substr(1, name.size() - 2));
   }
@@ -47,7 +47,8 @@ fs::path shown(const fs::path& path) {
 std::string read_source(const fs::path& file) {
   std::error_code error;
   const std::string name = store::printable(file.string());
-  if (!fs::exists(file, error)) throw NotFound(fmt::format("{} is not there: name a C++ source", name));
+  if (!fs::exists(file, error))
+    throw NotFound(fmt::format("{} is not there: name a C++ source", name));
   if (!fs::is_regular_file(file, error)) {
     throw UsageError(fmt::format("{} is no file: name a C++ source", name));
   }
@@ -57,7 +58,8 @@ std::string read_source(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (!in) throw Error(fmt::format("cannot read {}: check its permissions", name));
-  if (text.find('\0') != text.npos) throw UsageError(fmt::format("{} is no text: name a C++ source", name));
+  if (text.find('\0') != text.npos)
+    throw UsageError(fmt::format("{} is no text: name a C++ source", name));
   return text;
 }
 
@@ -85,8 +87,8 @@ std::vector<sources::SourceText> read_program(const std::vector<std::string>& fi
         if (!is_file(header)) continue;
         add(header);
         for (const char* extension : {".cpp", ".cc", ".cxx"}) {
-          for (const fs::path& folder : {header.parent_path(), home, home / "src",
-                                         header.parent_path() / ".." / "src"}) {
+          for (const fs::path& folder :
+               {header.parent_path(), home, home / "src", header.parent_path() / ".." / "src"}) {
             const fs::path source = folder / (header.stem().string() + extension);
             if (is_file(source)) add(source);
           }

@@ -14,13 +14,15 @@ using sources::one_of;
 
 constexpr int kDepthMax = 8;  // types in types, and functions that return what functions return
 
-constexpr std::array<std::string_view, 7> kOptimizers = {
-    "Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "LBFGS", "Optimizer"};
+constexpr std::array<std::string_view, 7> kOptimizers = {"Adam",    "AdamW", "SGD",      "RMSprop",
+                                                         "Adagrad", "LBFGS", "Optimizer"};
 constexpr std::array<std::string_view, 3> kSchedulers = {"StepLR", "LRScheduler",
                                                          "ReduceLROnPlateauScheduler"};
 constexpr std::array<std::string_view, 11> kEngines = {
-    "mt19937",      "mt19937_64", "default_random_engine", "minstd_rand", "minstd_rand0", "ranlux24",
-    "ranlux24_base", "ranlux48",  "ranlux48_base",         "knuth_b",     "Generator"};
+    "mt19937",       "mt19937_64",   "default_random_engine",
+    "minstd_rand",   "minstd_rand0", "ranlux24",
+    "ranlux24_base", "ranlux48",     "ranlux48_base",
+    "knuth_b",       "Generator"};
 constexpr std::array<std::string_view, 4> kPointers = {"unique_ptr", "shared_ptr", "make_unique",
                                                        "make_shared"};
 
@@ -64,7 +66,8 @@ void StateTypes::find_data() {
     for (std::size_t k = range.begin; k < range.end; ++k) {
       if (!reader.is_name(k) || reader.text(k) == variables[v].name) continue;
       const int other = program_.model().resolve(body, reader.text(k), k);
-      if (other >= 0 && variables[static_cast<std::size_t>(other)].body == body) data_.insert(other);
+      if (other >= 0 && variables[static_cast<std::size_t>(other)].body == body)
+        data_.insert(other);
     }
   }
 }
@@ -94,10 +97,13 @@ void StateTypes::find_modules() {
   }
 }
 
+/// Whether the class has functions save and load, defined in these sources or only declared.
 bool StateTypes::saves_itself(std::string_view own) const {
   const auto has = [&](std::string_view name) {
-    return std::ranges::any_of(program_.model().functions(name), [&](int id) {
-      return program_.body(id).piece->owner == own;
+    return std::ranges::any_of(program_.files(), [&](const auto& file) {
+      return std::ranges::any_of(file->structure.pieces, [&](const sources::Piece& piece) {
+        return piece.owner == own && std::ranges::find(piece.names, name) != piece.names.end();
+      });
     });
   };
   return has("save") && has("load");
@@ -112,7 +118,8 @@ StateTypes::Place StateTypes::declaration_of(int id) const {
   for (const Body& body : program_.model().bodies()) {  // members and variables of namespaces
     if (body.piece->kind != sources::PieceKind::declaration) continue;
     for (std::size_t k = body.piece->range.begin; k < body.piece->range.end; ++k) {
-      if (body.reader->text(k) == variable.name && body.reader->declared(k, body.piece->range.begin)) {
+      if (body.reader->text(k) == variable.name &&
+          body.reader->declared(k, body.piece->range.begin)) {
         return {body.reader, k, body.piece->range.begin};
       }
     }
@@ -133,7 +140,8 @@ StateType StateTypes::of(int id, int depth) const {
   }
   if (deduced && place.reader->is(place.at + 1, "=")) {
     std::size_t end = place.at + 2;
-    while (end < place.reader->size() && !place.reader->is(end, ";") && !place.reader->is(end, ",")) {
+    while (end < place.reader->size() && !place.reader->is(end, ";") &&
+           !place.reader->is(end, ",")) {
       const bool open = place.reader->is(end, "(") || place.reader->is(end, "{") ||
                         place.reader->is(end, "[") || place.reader->is(end, "<");
       end = place.reader->is(end, "<") ? std::max(place.reader->behind_angles(end), end + 1)
@@ -193,8 +201,8 @@ StateType StateTypes::of_argument(int id, int depth) const {
 StateType StateTypes::of_word(std::string_view word,
                               const std::set<std::string_view>& around) const {
   const std::string name(word);
-  const bool torch = around.contains("torch") || around.contains("optim") || around.contains("nn") ||
-                     around.contains("at") || around.contains("c10");
+  const bool torch = around.contains("torch") || around.contains("optim") ||
+                     around.contains("nn") || around.contains("at") || around.contains("c10");
   if (around.contains("jit") && word == "Module") return {StateKind::script, name};
   if (around.contains("jit") && word == "load") return {StateKind::script, "Module"};
   if (sources::is_number_type(word)) return {StateKind::number, name};
@@ -240,7 +248,8 @@ StateType StateTypes::of_tokens(const Reader& reader, Range type, int depth) con
     const bool arguments = angles > k + 2;
     if (one_of(word, kPointers) && arguments) {
       found = of_tokens(reader, {k + 2, angles - 1}, depth + 1);
-      if (found.kind == StateKind::constant || found.kind == StateKind::number) found.kind = StateKind::other;
+      if (found.kind == StateKind::constant || found.kind == StateKind::number)
+        found.kind = StateKind::other;
       found.name = std::string(word) + "<" + found.name + ">";
     } else if (sources::is_container_type(word) && word != "string" && arguments) {
       found = {StateKind::container, std::string(word)};
@@ -248,7 +257,8 @@ StateType StateTypes::of_tokens(const Reader& reader, Range type, int depth) con
         if (reader.is_literal(part.begin)) continue;
         const StateType element = of_tokens(reader, part, depth + 1);
         const bool size = word == "array" && part.begin > k + 2;
-        if (!size && kind_of_container(element.kind) == StateKind::other) found.kind = StateKind::other;
+        if (!size && kind_of_container(element.kind) == StateKind::other)
+          found.kind = StateKind::other;
       }
     } else {
       found = of_word(word, around);
@@ -257,6 +267,34 @@ StateType StateTypes::of_tokens(const Reader& reader, Range type, int depth) con
   }
   if (pointer) return {StateKind::other, found.name.empty() ? "a pointer" : found.name + "*"};
   return found;
+}
+
+/// Whether it is a tensor, or a function of libtorch that makes one, with methods that give
+/// tensors: torch::zeros({2}).set_requires_grad(true). `k` is the last name before its parentheses.
+bool StateTypes::is_tensor_chain(const Reader& reader, Range value, std::size_t k,
+                                 int depth) const {
+  static constexpr std::array<std::string_view, 11> kOthers = {
+      "item",  "size",     "sizes",    "numel",  "dim",    "options",
+      "dtype", "data_ptr", "accessor", "device", "defined"};
+  const bool made = k >= value.begin + 2 && reader.is(value.begin, "torch") &&
+                    'a' <= reader.text(k)[0] && reader.text(k)[0] <= 'z' && reader.is(k + 1, "(");
+  bool tensor = made;
+  if (k == value.begin && (reader.is(k + 1, ".") || reader.is(k + 1, "->"))) {
+    for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
+      const auto id = static_cast<int>(b);
+      const Body& body = program_.body(id);
+      if (body.reader != &reader || !body.piece->range.holds(k)) continue;
+      const int variable = program_.model().resolve(id, reader.text(k), k);
+      tensor = variable >= 0 && of(variable, depth + 1).kind == StateKind::tensor;
+      break;
+    }
+  }
+  for (std::size_t i = made ? reader.behind(k + 1) : k + 1; tensor && i < value.end;) {
+    if (!reader.is(i, ".") || !reader.is(i + 2, "(")) return false;
+    if (one_of(reader.text(i + 1), kOthers)) return false;
+    i = reader.behind(i + 2);
+  }
+  return tensor;
 }
 
 StateType StateTypes::of_initializer(const Reader& reader, Range value, int depth) const {
@@ -274,7 +312,9 @@ StateType StateTypes::of_initializer(const Reader& reader, Range value, int dept
     // A method of something, or a longer expression: the model may know what that is.
     if (reader.text(k) == "make_data_loader") return {StateKind::loader, ""};
     const bool handles = reader.is(value.end - 1, ")") && reader.is(value.end - 3, "parameters");
-    return handles ? StateType{StateKind::constant, ""} : StateType{};
+    if (handles) return {StateKind::constant, ""};
+    return is_tensor_chain(reader, value, k, depth) ? StateType{StateKind::tensor, "Tensor"}
+                                                    : StateType{};
   }
   StateType type = of_tokens(reader, {value.begin, angles}, depth + 1);
   if (type.kind != StateKind::other || !type.own.empty()) return type;

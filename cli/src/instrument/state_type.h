@@ -10,7 +10,7 @@ namespace flor::instrument {
 
 enum class StateKind {
   module,
-  script,     ///< a module of TorchScript
+  script,  ///< a module of TorchScript
   optimizer,
   scheduler,
   tensor,
@@ -19,13 +19,13 @@ enum class StateKind {
   engine,     ///< a random engine or distribution
   saved,      ///< an object of the program with save and load
   loader,
-  constant,   ///< a setting, or another type without state of its own
+  constant,  ///< a setting, or another type without state of its own
   other,
 };
 
 struct StateType {
   StateKind kind = StateKind::other;
-  std::string name;  ///< of the type, for questions; may be empty
+  std::string name;           ///< of the type, for questions; may be empty
   std::string_view own = {};  ///< the program's class
 };
 
@@ -49,6 +49,7 @@ class StateTypes {
   StateType of_tokens(const Reader& reader, Range type, int depth) const;
   StateType of_word(std::string_view word, const std::set<std::string_view>& around) const;
   StateType of_initializer(const Reader& reader, Range value, int depth) const;
+  bool is_tensor_chain(const Reader& reader, Range value, std::size_t k, int depth) const;
   StateType of_argument(int variable, int depth) const;
   Place declaration_of(int variable) const;
   bool saves_itself(std::string_view own) const;

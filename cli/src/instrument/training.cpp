@@ -45,7 +45,8 @@ class Finder {
       if (&source != program_.files().front().get()) continue;
       for (std::size_t s = 0; s < bodies[b].steps.size(); ++s) {
         const Step& step = bodies[b].steps[s];
-        if (step.is_loop && step.function == bodies[b].block && source.line(step.whole.begin) == line) {
+        if (step.is_loop && step.function == bodies[b].block &&
+            source.line(step.whole.begin) == line) {
           return {static_cast<int>(b), static_cast<int>(s)};
         }
       }
@@ -88,8 +89,7 @@ class Finder {
       for (const int callee : program_.called_in(body, step)) {
         if (!program_.trains(callee, program_.body(callee).block)) continue;
         if (program_.body(callee).is_constructor()) continue;
-        todo.emplace_back(step.begin,
-                          [=, this] { descend(callee, program_.body(callee).block); });
+        todo.emplace_back(step.begin, [=, this] { descend(callee, program_.body(callee).block); });
       }
     }
     std::ranges::stable_sort(todo, {}, [](const auto& one) { return one.first; });
@@ -191,9 +191,8 @@ class Finder {
       const bool inside = std::ranges::any_of(main_, [&](Loop main) {
         return caller.body == main.body && is_within(program_.step(main).whole, step);
       });
-      const bool around = std::ranges::any_of(main_, [&](Loop main) {
-        return caller.body == main.body;
-      });
+      const bool around =
+          std::ranges::any_of(main_, [&](Loop main) { return caller.body == main.body; });
       if (inside || around) return inside;
       return caller.body != program_.entry() && !program_.callers(caller.body).empty() &&
              is_only_called_by_mains(caller.body, open);

@@ -1,9 +1,8 @@
 // flor instrument: writes Flor into a training, as a patch to review.
-#include "instrument/instrumenter.h"
-
 #include "commands/commands.h"
 #include "git/merge.h"
 #include "instrument/applied_patch.h"
+#include "instrument/instrumenter.h"
 #include "instrument/program_files.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
@@ -31,20 +30,20 @@ class Instrument final : public Command {
     return "write Flor into a training that does not use it, as a patch";
   }
   std::string_view lesson() const override {
-    return R"(Reads a training in C++, with libtorch or without, and prints a patch for git apply: flor::init, the
-main loop and the loops that train in flor::loop, the objects that they change in flor::checkpoints,
-locals that outlive an iteration in flor::with, and printed fractions in flor::log. Nothing is compiled
-or executed. FILE is the source with main; name further sources that the patch may change. Headers
-that they include by "..." are read, and stay as they are.
+    return R"(Reads a training in C++, with libtorch or without, and prints a patch for git apply: flor::init,
+the main loop and the loops that train in flor::loop, the objects that they change in
+flor::checkpoints, locals that outlive an iteration in flor::with, and printed fractions in
+flor::log. Nothing is compiled or executed. FILE is the source with main; name further sources that
+the patch may change. Headers that they include by "..." are read, and stay as they are.
 
-What the sources do not decide is asked in the patch, in a comment of one line, `// flor: ...?`: types
-whose state is not known, global variables, loops that no range describes, loaders that keep their
-place. The exit status is 5 then. Answer it, then delete the line.
+What the sources do not decide is asked in the patch, in a comment of one line, `// flor: ...?`:
+types whose state is not known, global variables, loops that no range describes, loaders that keep
+their place. The exit status is 5 then. Answer the question, then delete its line.
 
---apply changes the files instead, and --undo takes that back, byte by byte; edits that were made since
-stay, unless they touch the same lines. A file that uses Flor already is left alone. The program has to
-be built as C++20 and linked with Flor: flor_instrument(TARGET) in CMakeLists.txt does that, and is no
-other way to do this (see Your program, in README.md).
+--apply changes the files instead, and --undo takes that back, byte by byte; edits that were made
+since stay, unless they touch the same lines. A file that uses Flor already is left alone. The
+program has to be compiled as C++20 and linked with Flor; flor_instrument(TARGET) in CMakeLists.txt,
+which is something else, does that.
 
 Examples:
   flor instrument train.cpp                  read the patch
@@ -100,6 +99,7 @@ int Instrument::run(Context& context) {
   const Instrumented result = instrument::instrument(request);
   const std::string patch = patch_of(result.files);
   if (apply_) {
+    for (const ChangedFile& file : result.files) instrument::require_same(file.path, file.before);
     for (const ChangedFile& file : result.files) {
       instrument::apply(context.home(), file.path, file.before, file.after);
     }
@@ -150,7 +150,8 @@ void Instrument::show(Context& context, const Instrumented& result,
     return print(context.out(), json);
   }
   if (!result.already.empty()) {
-    return context.note(fmt::format("{} uses Flor already: nothing to do", printable(result.already)));
+    return context.note(
+        fmt::format("{} uses Flor already: nothing to do", printable(result.already)));
   }
   if (!apply_) context.out().write(patch);
   for (const std::string& remark : result.remarks) context.note(printable(remark));
