@@ -133,14 +133,15 @@ class Printed {
       const Range range = body.steps[s].range;
       for (std::size_t k = range.begin; k < range.end; ++k) {
         const std::string_view word = body.reader->text(k);
-        const bool of_torch =
-            k > 1 && body.reader->is(k - 1, "::") && body.reader->is(k - 2, "torch");
+        const bool is_name = body.reader->is_name(k);
+        const int other = is_name ? program_.model().resolve(v.body, word, k) : -1;
+        const bool qualified = k > 1 && body.reader->is(k - 1, "::");
+        const bool of_torch = qualified && body.reader->is(k - 2, "torch");
+        const bool own = other >= 0 && !qualified && program_.variable(other).at != 0;
         if (word == "chrono" || word == "Timer" || word == "timer" || word == "elapsed" ||
-            word == "omp_get_wtime" || (sources::has_hidden_state(word) && !of_torch)) {
+            word == "omp_get_wtime" || (sources::has_hidden_state(word) && !of_torch && !own)) {
           return true;
         }
-        if (!body.reader->is_name(k)) continue;
-        const int other = program_.model().resolve(v.body, word, k);
         if (other >= 0 && depends_on_clock(other, seen)) return true;
       }
     }

@@ -30,9 +30,9 @@ class Instrument final : public Command {
     return "write Flor into a training that does not use it, as a patch";
   }
   std::string_view lesson() const override {
-    return R"(Reads a training in C++, with libtorch or without, and prints a patch for git apply: flor::init,
-the main loop and the loops that train in flor::loop, the objects that they change in
-flor::checkpoints, locals that outlive an iteration in flor::with, and printed fractions in
+    return R"(Reads a training in C++, with libtorch or without, and prints a patch for git apply.
+It writes flor::init, the main loop and the loops that train in flor::loop, the objects that they
+change in flor::checkpoints, locals that outlive an iteration in flor::with, and what is printed in
 flor::log. Nothing is compiled or executed. FILE is the source with main; name further sources that
 the patch may change. Headers that they include by "..." are read, and stay as they are.
 
