@@ -61,6 +61,21 @@ TEST_F(Applied, GitTakesThePatch) {
   }
 }
 
+TEST_F(Applied, GitTakesThePatchInADirectoryOfTheRepository) {
+  repository_.write("src/train.cpp", program({}));
+  const fs::path source = repository_.root() / "src";
+  const auto patch =
+      run_process({FLOR_CLI, "instrument", "train.cpp"}, {.directory = source, .environment = {}});
+  repository_.write("src/the.patch", patch.out);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"git", "apply", "the.patch"},
+        {"patch", "-p1", "-i", "the.patch"}}) {
+    repository_.write("src/train.cpp", program({}));
+    EXPECT_EQ(flor::testing::run_command(words, source).status, 0) << words[0];
+    EXPECT_EQ(read_file(source / "train.cpp"), text_of(program({}))) << words[0];
+  }
+}
+
 TEST_F(Applied, IsTakenBackByteByByte) {
   for (const auto& file : input_files()) {
     for (const std::string& before : variants(read_file(file))) {

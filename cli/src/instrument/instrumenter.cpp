@@ -302,9 +302,8 @@ class Instrumenter {
     for (const PrintedValue& value : find_printed(program_, types_, trainings)) {
       const Source& source = program_.source_of(value.body);
       if (!is_own(source) || !edits_of(source).is_literal(value.range)) continue;
-      edits_of(source).insert_before(value.range.begin,
-                                     fmt::format("flor::log(\"{}\", ", value.name));
-      edits_of(source).insert_after(value.range.end - 1, ")");
+      edits_of(source).insert_around(value.range, fmt::format("flor::log(\"{}\", ", value.name),
+                                     ")", value.dividable);
       uses_.insert(&source);
       result_.logged.push_back(value.name);
     }

@@ -86,7 +86,8 @@ class Printed {
     if (v.type.constant && v.parameter < 0 && !is_inside(body, v)) return;
     std::set<int> seen;
     if (depends_on_clock(id, seen)) return;
-    found_.push_back({body, range, std::string(v.name)});
+    const bool shifted = reader.is(range.begin - 1, "<<");
+    found_.push_back({body, range, std::string(v.name), shifted ? range.begin - 1 : range.begin});
   }
 
   /// Whether it is declared in a main loop, or in a function that one calls.

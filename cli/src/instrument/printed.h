@@ -10,8 +10,9 @@ namespace flor::instrument {
 
 struct PrintedValue {
   int body = -1;
-  Range range;       ///< the printed expression
-  std::string name;  ///< of the variable in it
+  Range range;                ///< the printed expression
+  std::string name;           ///< of the variable in it
+  std::size_t dividable = 0;  ///< the token before which its line may be divided
 };
 
 /// The fractions that a training prints by their names, each under a name that occurs once: a

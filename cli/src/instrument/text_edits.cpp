@@ -82,6 +82,30 @@ void TextEdits::insert_after(std::size_t token, std::string text) {
   edits_.push_back({end_of(token), end_of(token), std::move(text)});
 }
 
+void TextEdits::insert_around(Range range, const std::string& before, const std::string& after,
+                              std::size_t dividable) {
+  const std::size_t begin = begin_of(range.begin);
+  const std::size_t end = std::min(source_.text.find('\n', begin), source_.text.size());
+  auto [grown, first] = grown_.try_emplace(source_.line(range.begin), Grown{line_start(begin), 0});
+  Grown& line = grown->second;
+  const std::size_t added = before.size() + after.size(), at = begin_of(dividable);
+  const std::string indent = indentation(dividable);
+  if (end - line.from + line.by + added > width() && at > line_start(at) + indent.size()) {
+    // A line that continues a statement has its indentation already.
+    const std::size_t start = line_start(at);
+    const std::size_t last = source_.text.find_last_not_of(" \t\r\n", start == 0 ? 0 : start - 1);
+    const bool continues =
+        start > 0 && last != std::string::npos &&
+        std::string_view(";{}:/").find(source_.text[last]) == std::string_view::npos;
+    const std::string fresh = continues ? std::string(newline()) + indent : continued(indent);
+    edits_.push_back({end_of(dividable - 1), at, fresh});
+    line = {at, fresh.size()};
+  }
+  line.by += added;
+  insert_before(range.begin, before);
+  insert_after(range.end - 1, after);
+}
+
 void TextEdits::line_above(std::size_t token, std::string_view line) {
   const std::size_t begin = begin_of(token), start = line_start(begin);
   const std::string indent = indentation(token);

@@ -4,6 +4,8 @@
 #include "sources/syntax/source.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +39,10 @@ class TextEdits {
   void replace(Range range, std::string text);
   void insert_before(std::size_t token, std::string text);
   void insert_after(std::size_t token, std::string text);
+  /// Inserts texts around a range. Where its line would be too long, it is divided before the token
+  /// at `dividable`, which must be on that line.
+  void insert_around(Range range, const std::string& before, const std::string& after,
+                     std::size_t dividable);
   /// Adds a line directly above the line of the token; below the token before it if they share a
   /// line.
   void line_above(std::size_t token, std::string_view line);
@@ -61,6 +67,12 @@ class TextEdits {
   const Source& source_;
   std::vector<Edit> edits_;
   std::set<std::size_t> parted_;  ///< bytes at which a line was divided
+  /// What `insert_around` did to a line: the byte at which its last part begins, and how much
+  /// longer that part became.
+  struct Grown {
+    std::size_t from = 0, by = 0;
+  };
+  std::map<std::uint32_t, Grown> grown_;
 };
 
 }  // namespace flor::instrument

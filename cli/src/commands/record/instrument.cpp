@@ -80,10 +80,14 @@ Json names_json(const std::vector<std::string>& names) {
   return list;
 }
 
+/// A unified diff without git's own lines: with them, git apply would take the paths for those of
+/// the whole repository, and do nothing in a directory of it.
 std::string patch_of(const std::vector<ChangedFile>& files) {
   std::string patch;
   for (const ChangedFile& file : files) {
-    patch += git::diff_texts(fs::path(file.path).relative_path().string(), file.before, file.after);
+    const std::string name = fs::path(file.path).relative_path().string();
+    const std::string diff = git::diff_texts(name, file.before, file.after);
+    patch += diff.substr(std::min(diff.find("--- "), diff.size()));
   }
   return patch;
 }
