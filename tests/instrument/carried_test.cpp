@@ -1,4 +1,4 @@
-// What flor instrument registers and attaches.
+// The objects and locals that flor instrument registers and attaches.
 #include "inputs.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What flor instrument writes, and what it asks.
+// The lines that flor instrument writes, and the questions that it asks.
 #include "inputs.h"
 
 #include <flor/store/error.h>

@@ -1,4 +1,4 @@
-// What flor instrument --apply changed, kept so that --undo can take it back exactly.
+// Changes that flor instrument --apply made, kept so that --undo can take them back exactly.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ void require_same(const std::filesystem::path& file, const std::string& content)
 void apply(const std::filesystem::path& home, const std::filesystem::path& file,
            const std::string& before, const std::string& after);
 
-/// What `undo` would write: the content before, with the edits that were made since. Throws
+/// Returns the text for `undo`: the content before, with the edits that were made since. Throws
 /// NotFound if nothing was applied, and Error if edits since then touch the same lines, or use
 /// Flor.
 std::string undone(const std::filesystem::path& home, const std::filesystem::path& file);

@@ -336,7 +336,7 @@ Carried::Use Carried::first_use(int id, int header, int variable) const {
     if (body.steps[s].parent != header || body.steps[s].function != body.block) continue;
     if (sets(id, static_cast<int>(s), variable)) return Use::set;
     if (touches(id, static_cast<int>(s), variable)) return Use::read;
-    // What only some iterations set may be read as it was.
+    // A variable that only some iterations set may be read as it was.
     if (is_used_below(id, static_cast<int>(s), variable)) return Use::read;
   }
   return Use::none;

@@ -1,4 +1,4 @@
-// What a loop leaves to its next iteration, and to the code after it.
+// Variables that a loop leaves to its next iteration, and to the code after it.
 #pragma once
 
 #include "instrument/program.h"

@@ -1,4 +1,4 @@
-// What the sources do not decide: questions for the author of a training.
+// Questions for the author of a training, about all that its sources do not decide.
 #pragma once
 
 #include "instrument/training.h"

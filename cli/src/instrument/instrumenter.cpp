@@ -326,7 +326,7 @@ class Instrumenter {
     uses_.insert(&source);
   }
 
-  /// What flor::init gets in this main, whose parameters are completed if it has none.
+  /// The arguments of flor::init in this main, whose parameters are completed if it has none.
   static std::string arguments_of_main(const Body& main, TextEdits& edits) {
     const Reader& reader = *main.reader;
     std::size_t open = main.head.begin;

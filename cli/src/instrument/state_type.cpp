@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 11> kEngines = {
 constexpr std::array<std::string_view, 4> kPointers = {"unique_ptr", "shared_ptr", "make_unique",
                                                        "make_shared"};
 
-/// What a container of such elements is.
+/// The kind of a container of such elements.
 StateKind kind_of_container(StateKind element) {
   switch (element) {
     case StateKind::constant:
@@ -180,7 +180,8 @@ StateType StateTypes::of(int id, int depth) const {
   }
 }
 
-/// What all callers pass for a parameter whose own type says nothing, as that of a template.
+/// The type that all callers pass for a parameter whose own type says nothing, as that of a
+/// template.
 StateType StateTypes::of_argument(int id, int depth) const {
   const Variable& variable = program_.variable(id);
   StateType found;

@@ -1,4 +1,4 @@
-// What kind of state a variable is, from its declaration: how Flor keeps it, if at all.
+// The kind of state that a variable is, from its declaration: how Flor keeps it, if at all.
 #pragma once
 
 #include "instrument/program.h"

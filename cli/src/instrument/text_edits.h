@@ -28,7 +28,7 @@ class TextEdits {
   std::string text_of(Range range) const;
   /// The white space at the beginning of the line of a token.
   std::string indentation(std::size_t token) const;
-  /// What one more level of indentation is in this file: a tab or some spaces.
+  /// One more level of indentation in this file: a tab or some spaces.
   std::string indentation_unit() const;
 
   /// How long lines may be: as the longest of the file, and at least 80 characters.
@@ -67,7 +67,7 @@ class TextEdits {
   const Source& source_;
   std::vector<Edit> edits_;
   std::set<std::size_t> parted_;  ///< bytes at which a line was divided
-  /// What `insert_around` did to a line: the byte at which its last part begins, and how much
+  /// The work of `insert_around` on a line: the byte at which its last part begins, and how much
   /// longer that part became.
   struct Grown {
     std::size_t from = 0, by = 0;
