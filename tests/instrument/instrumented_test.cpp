@@ -31,9 +31,16 @@ TEST_P(InstrumentedPrograms, AreRecordedAndReplayedExactly) {
   const auto recorded = bench.record(GetParam());
   const auto replayed = bench.replay(GetParam());
   EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_EQ(replayed.out, recorded.out);
+  // What skipped loops printed is missing, and nothing else.
+  const auto all = lines_of(recorded.out);
+  auto next = all.begin();
+  for (const std::string& line : lines_of(replayed.out)) {
+    next = std::find(next, all.end(), line);
+    ASSERT_NE(next, all.end()) << line;
+    ++next;
+  }
   EXPECT_THAT(replayed.err, ::testing::Not(HasSubstr("which is not registered")));
-  EXPECT_THAT(replayed.err, HasSubstr("verified"));
+  EXPECT_THAT(replayed.err, HasSubstr(" equal the record"));
   for (int part = 0; part < 2; ++part) {
     const auto half = bench.replay(GetParam(), {std::to_string(part) + "/2"});
     EXPECT_EQ(half.status, 0) << half.err;
@@ -58,14 +65,18 @@ TEST_P(InstrumentedPrograms, AnswerWhatARunWouldHaveLogged) {
   EXPECT_EQ(asked(bench), expected) << replayed.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InstrumentedPrograms,
-                         ::testing::Values("clusters", "line_fit"
+std::vector<std::string> programs() {
+  std::vector<std::string> names = {"clusters", "line_fit"};
 #ifdef FLOR_TEST_TORCH
-                                           ,
-                                           "adversarial", "characters", "digits", "folds",
-                                           "inline_loop", "scheduled", "trainer_class", "until_good"
+  for (const char* name : {"adversarial", "characters", "digits", "folds", "inline_loop",
+                           "scheduled", "trainer_class", "until_good"}) {
+    names.emplace_back(name);
+  }
 #endif
-                                           ),
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, InstrumentedPrograms, ::testing::ValuesIn(programs()),
                          [](const auto& one) { return one.param; });
 
 }  // namespace
