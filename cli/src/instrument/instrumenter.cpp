@@ -1,8 +1,8 @@
 #include "instrument/instrumenter.h"
 
-#include "instrument/doubts.h"
 #include "instrument/loop_form.h"
-#include "instrument/printed.h"
+#include "instrument/open_questions.h"
+#include "instrument/printed_values.h"
 #include "instrument/text_edits.h"
 #include "instrument/training.h"
 #include "sources/forgotten.h"

@@ -1,4 +1,4 @@
-#include "instrument/doubts.h"
+#include "instrument/open_questions.h"
 
 #include "sources/syntax/words.h"
 

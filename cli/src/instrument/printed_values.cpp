@@ -1,4 +1,4 @@
-#include "instrument/printed.h"
+#include "instrument/printed_values.h"
 
 #include "sources/syntax/libraries.h"
 #include "sources/syntax/logging.h"
