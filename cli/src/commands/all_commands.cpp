@@ -25,7 +25,7 @@ CommandSet all_commands() {
       .groups = {{"Look at runs and their values",
                   {make_list, make_top, make_show, make_query, make_best, make_plot, make_diff,
                    make_serve, make_report, make_sql}},
-                 {"Record many runs, and values of scripts", {make_sweep, make_put}},
+                 {"Record many runs, and values of scripts", {make_instrument, make_sweep, make_put}},
                  {"Keep order among runs", {make_tag, make_note, make_rename, make_rm}},
                  {"Ask runs for values they did not log", {make_replay, make_extract, make_audit}},
                  {"Find and rebuild versions of the sources",

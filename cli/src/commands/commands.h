@@ -33,6 +33,7 @@ std::unique_ptr<Command> make_checkout();
 std::unique_ptr<Command> make_build();
 std::unique_ptr<Command> make_sweep();
 std::unique_ptr<Command> make_put();
+std::unique_ptr<Command> make_instrument();
 std::unique_ptr<Command> make_watch();
 std::unique_ptr<Command> make_jobs();
 std::unique_ptr<Command> make_plot();

@@ -15,8 +15,10 @@ Context::Context(const GlobalOptions& options, Output& out)
       style_(parse_color(options.color), out.is_terminal()),
       now_us_(cli::now_us()) {}
 
+std::filesystem::path Context::home() const { return store::home_directory(options_.home); }
+
 std::shared_ptr<store::Store> Context::open(store::OpenMode mode) const {
-  const std::filesystem::path home = store::home_directory(options_.home);
+  const std::filesystem::path home = this->home();
   try {
     return store::Store::open(home, mode);
   } catch (const NotFound&) {

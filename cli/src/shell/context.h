@@ -7,6 +7,7 @@
 #include <flor/store/store.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ class Context {
   const store::Catalog& catalog() { return store().catalog(); }
   /// The same store, opened for writing. Few commands need it.
   store::Store& store_to_change(store::OpenMode mode = store::OpenMode::existing);
+
+  /// Where the store is, whether there is one or not.
+  std::filesystem::path home() const;
 
   /// Prints one line for the user on stderr.
   void note(std::string_view text);

@@ -1,0 +1,63 @@
+// The kind of state that a variable is, from its declaration: how Flor keeps it, if at all.
+#pragma once
+
+#include "instrument/program.h"
+
+#include <string>
+#include <string_view>
+
+namespace flor::instrument {
+
+enum class StateKind {
+  module,
+  script,  ///< a module of TorchScript
+  optimizer,
+  scheduler,
+  tensor,
+  number,
+  container,  ///< of the standard library, of things that Flor keeps
+  engine,     ///< a random engine or distribution
+  saved,      ///< an object of the program with save and load
+  loader,
+  constant,  ///< a setting, or another type without state of its own
+  other,
+};
+
+struct StateType {
+  StateKind kind = StateKind::other;
+  std::string name;           ///< of the type, for questions; may be empty
+  std::string_view own = {};  ///< the program's class
+};
+
+class StateTypes {
+ public:
+  explicit StateTypes(const Program& program);
+
+  StateType of(int variable) const;
+  /// Whether the class is a module of libtorch.
+  bool is_module(std::string_view name) const { return modules_.contains(name); }
+
+ private:
+  struct Place {
+    const Reader* reader = nullptr;
+    std::size_t at = 0, begin = 0;
+  };
+
+  void find_modules();
+  void find_data();
+  StateType of(int variable, int depth) const;
+  StateType of_tokens(const Reader& reader, Range type, int depth) const;
+  StateType of_word(std::string_view word, const std::set<std::string_view>& around) const;
+  StateType of_initializer(const Reader& reader, Range value, int depth) const;
+  bool is_tensor_chain(const Reader& reader, Range value, std::size_t k, int depth) const;
+  StateType of_argument(int variable, int depth) const;
+  Place declaration_of(int variable) const;
+  bool saves_itself(std::string_view own) const;
+
+  const Program& program_;
+  std::set<std::string_view> modules_, optimizers_;
+  std::set<int> data_;  ///< what loaders are made of
+  mutable std::map<int, StateType> known_;
+};
+
+}  // namespace flor::instrument

@@ -1,0 +1,230 @@
+// The lines that flor instrument writes, and the questions that it asks.
+#include "inputs.h"
+
+#include <flor/store/error.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace flor::instrument::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+TEST(Instrument, AWholeTrainingAsItsAuthorWouldHaveWrittenIt) {
+  EXPECT_EQ(text_of(R"(#include <torch/torch.h>
+
+#include <cstdio>
+
+int main() {
+  torch::nn::Linear net(2, 1);
+  torch::optim::Adam optimizer(net->parameters(), 1e-3);
+  auto x = torch::rand({64, 2});
+
+  // The training
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    double sum = 0;
+    for (int step = 0; step < 20; ++step) {
+      auto loss = net(x).square().mean();
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      sum += loss.item<double>();
+    }
+    std::printf("%d: %f\n", epoch, sum);
+  }
+}
+)"),
+            R"(#include <flor/flor.h>
+#include <flor/torch.h>
+#include <torch/torch.h>
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+  const auto session = flor::init(argc, argv);
+  torch::nn::Linear net(2, 1);
+  torch::optim::Adam optimizer(net->parameters(), 1e-3);
+  auto x = torch::rand({64, 2});
+  const auto state = flor::checkpoints(net, optimizer);
+
+  // The training
+  for (int epoch : flor::loop("epoch", 10)) {
+    double sum = 0;
+    for ([[maybe_unused]] int step : flor::loop("train", 20, flor::with(sum))) {
+      auto loss = net(x).square().mean();
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+      sum += loss.item<double>();
+    }
+    std::printf("%d: %f\n", epoch, flor::log("sum", sum));
+  }
+}
+)");
+}
+
+TEST(Instrument, TheProgramsThatAreTrainedRaiseNoQuestion) {
+  for (const auto& file : input_files()) {
+    const std::string text = flor::testing::read_file(file);
+    const Instrumented result = of(text);
+    EXPECT_THAT(result.questions, IsEmpty()) << file;
+    EXPECT_THAT(result.loops, Not(IsEmpty())) << file;
+    EXPECT_THAT(result.files, SizeIs(1)) << file;
+  }
+}
+
+TEST(Instrument, AProgramThatUsesFlorIsLeftAlone) {
+  const std::string before = program({});
+  const std::string once = text_of(before);
+  EXPECT_NE(once, before);
+  const Instrumented twice = of(once);
+  EXPECT_EQ(twice.already, "train.cpp:1");
+  EXPECT_THAT(twice.files, IsEmpty());
+  EXPECT_EQ(of("int main() { flor::init(); }\n").already, "train.cpp:1");
+}
+
+TEST(Instrument, FormsOfMain) {
+  const auto head = [](const std::string& main) {
+    const std::string text = program({});
+    const std::string old = "int main() {";
+    return text_of(std::string(text).replace(text.find(old), old.size(), main));
+  };
+  EXPECT_THAT(head("int main(void) {"), HasSubstr("int main(int argc, char** argv) {"));
+  EXPECT_THAT(head("auto main() -> int {"), HasSubstr("auto main(int argc, char** argv) -> int {"));
+  EXPECT_THAT(head("int main(int n, const char* words[]) {"), HasSubstr("flor::init(n, words);"));
+  EXPECT_THAT(head("int main(int argc, char* argv[]) {"), HasSubstr("flor::init(argc, argv);"));
+  EXPECT_THAT(head("int main(int, char**) {"), HasSubstr("flor::init();"));
+  EXPECT_THAT(head("int main(const int argc, char** argv) {"), HasSubstr("flor::init();"));
+  EXPECT_THAT(head("int main(int argc, char* const argv[]) {"), HasSubstr("flor::init();"));
+  EXPECT_THAT(head("int main() { int argc = 1;"), HasSubstr("flor::init();"));
+  EXPECT_THAT(head("int main() { int session = 1;"), HasSubstr("flor_session = flor::init("));
+}
+
+TEST(Instrument, AsksAboutStateThatItDoesNotKnow) {
+  EXPECT_THAT(
+      questions_of(program({.top = "struct Buffer { std::vector<int> all; void add(int n) { "
+                                   "all.push_back(n); } };",
+                            .before = "Buffer buffer;",
+                            .step = "buffer.add(i);"})),
+      ElementsAre(HasSubstr("'buffer' (Buffer)")));
+  EXPECT_THAT(questions_of(program({.top = "int seen = 0;", .step = "++seen;"})),
+              ElementsAre(HasSubstr("'seen', which is a global variable")));
+  EXPECT_THAT(questions_of(program({.before = "static int seen = 0;", .step = "++seen;"})),
+              ElementsAre(HasSubstr("'seen', which is kept by a function")));
+  EXPECT_THAT(questions_of(program({.before = "double* sum = new double(0);",
+                                    .step = "*sum += 1;",
+                                    .last = "std::printf(\"%f\", *sum);"})),
+              ElementsAre(HasSubstr("'sum'")));
+  EXPECT_THAT(
+      questions_of(program({.before = "std::ofstream out(\"log\");", .last = "out << epoch;"})),
+      ElementsAre(HasSubstr("flor::output")));
+}
+
+TEST(Instrument, AsksAboutSeedsLoadersAndThreads) {
+  EXPECT_THAT(questions_of(program({.before = "std::mt19937 random(std::random_device{}());"})),
+              ElementsAre(HasSubstr("another seed")));
+  EXPECT_THAT(questions_of(program({.before = "torch::manual_seed(std::time(nullptr));"})),
+              ElementsAre(HasSubstr("another seed")));
+  EXPECT_THAT(questions_of(program({.step = "int k = std::rand();"})),
+              ElementsAre(HasSubstr("calls rand")));
+  EXPECT_THAT(questions_of(program({.step = "auto k = torch::rand({2});"})), IsEmpty());
+  EXPECT_THAT(questions_of(program({.step = "std::thread other(f);"})),
+              ElementsAre(HasSubstr("starts a thread")));
+  const std::string data =
+      "auto set = Data().map(torch::data::transforms::Stack<>()); auto loader = ";
+  const auto loads = [&](const std::string& made, const std::string& get) {
+    return questions_of(program(
+        {.top = "struct Data : torch::data::datasets::Dataset<Data> { torch::data::Example<> "
+                "get(size_t i) override { " +
+                get +
+                " return {x_[i], y_[i]}; } torch::Tensor x_, y_; "
+                "size_t calls_ = 0; };",
+         .before = data + made,
+         .steps = "for (auto& batch : *loader)"}));
+  };
+  const std::string plain = "torch::data::make_data_loader(std::move(set), 8);";
+  EXPECT_THAT(loads(plain, ""), IsEmpty());
+  EXPECT_THAT(loads(plain, "++calls_;"), ElementsAre(HasSubstr("Data changes itself")));
+  EXPECT_THAT(
+      loads("torch::data::make_data_loader<torch::data::samplers::DistributedRandomSampler>("
+            "std::move(set), 8);",
+            ""),
+      ElementsAre(HasSubstr("DistributedRandomSampler")));
+  EXPECT_THAT(loads("torch::data::make_data_loader(std::move(set), "
+                    "torch::data::DataLoaderOptions(8).workers(2));",
+                    "auto noise = torch::randn({2});"),
+              ElementsAre(HasSubstr("several workers")));
+}
+
+TEST(Instrument, AQuestionIsOneLineInOneForm) {
+  const Instrumented result = of(program({.top = "int seen = 0;", .step = "++seen; std::rand();"}));
+  ASSERT_THAT(result.questions, SizeIs(2));
+  const auto lines = flor::testing::lines_of(result.files.front().after);
+  for (const Question& question : result.questions) {
+    EXPECT_EQ(lines.at(question.line - 1), "  // flor: " + question.text);
+    EXPECT_TRUE(question.text.ends_with('?'));
+  }
+}
+
+TEST(Instrument, RefusesWhatItCannotTell) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      of(text);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(refusal("int f();\n"), HasSubstr("has no main: name the file that has it"));
+  EXPECT_THAT(refusal("int main() { return 0; }\n"), HasSubstr("no loop that trains"));
+  EXPECT_THAT(refusal(""), HasSubstr("has no main"));
+  const std::string two =
+      "int main() {\n  double a = 1, b = 1;\n  for (int i = 0; i < 3; ++i) a *= 2;\n"
+      "  for (int k = 0; k < 3; ++k) b += a * b;\n  return a + b > 3;\n}\n";
+  EXPECT_THAT(refusal(two), HasSubstr("(train.cpp:3, train.cpp:4): say which with --loop LINE"));
+  EXPECT_THAT(text_of(two, 4), HasSubstr("for ([[maybe_unused]] int k : flor::loop("));
+  EXPECT_THROW(of(two, 2), UsageError);
+  EXPECT_THROW(of(two, 400), UsageError);
+}
+
+TEST(Instrument, AModelForEachFoldMakesItsEpochsTheMainLoop) {
+  const std::string text =
+      flor::testing::read_file(std::filesystem::path(FLOR_TEST_INPUTS) / "folds.cpp");
+  EXPECT_THAT(text_of(text), HasSubstr("for (int fold = 0; fold < 2; ++fold)"));
+  EXPECT_THAT(of(text).registered, ElementsAre("*model", "optimizer"));
+}
+
+TEST(Instrument, ValuesThatClocksMadeAreNotLogged) {
+  EXPECT_THAT(
+      of(program({.each = "const auto begin = std::chrono::steady_clock::now();",
+                  .last = "const double s = (std::chrono::steady_clock::now() - begin).count() "
+                          "/ 1e9; std::printf(\"%f\", s);"}))
+          .logged,
+      IsEmpty());
+  EXPECT_THAT(
+      of(program({.last = "const double n = x.norm().item<double>(); std::cout << n;"})).logged,
+      ElementsAre("n"));
+  EXPECT_THAT(of(program({.last = "double n = 1; std::cout << n; std::cout << n;"})).logged,
+              IsEmpty());
+}
+
+TEST(Instrument, SourcesThatAreNoProgramsAreRefusedOrAsked) {
+  for (const auto& file : input_files()) {
+    const std::string text = flor::testing::read_file(file);
+    for (std::size_t size = 0; size < text.size(); size += 97) {
+      try {
+        of(text.substr(0, size));  // any text gives a result or an Error
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace flor::instrument::testing
