@@ -62,6 +62,7 @@ void remove_dropped_runs(Database& database, fs::file_time_type before) {
     if (database.connection("SELECT 1 FROM run WHERE key = ?1", run)->step()) continue;
     RefreshReport report;
     enter_runs(database, {run}, report);
+    judge_losses(database, report);
     if (!report.dropped.contains(run) || !is_older(database.paths.run(run), before)) continue;
     remove_run_directory(database.paths, run);
     remove_announcements(database.paths, run);

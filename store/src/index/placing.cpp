@@ -2,6 +2,8 @@
 
 #include "database/manifest.h"
 #include "file/home_files.h"
+#include "file/lock_file.h"
+#include "lock/maintenance_lock.h"
 #include "pack/chunk_reader.h"
 #include "pack/chunk_writer.h"
 #include "pack/pack_rows.h"
@@ -10,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -50,11 +53,34 @@ const Placing::Pack& Placing::pack_of(const FoundRecord& record) const {
   return packs_.at(static_cast<std::size_t>(record.pack - 1));
 }
 
+/// True if a process may be writing the pack. Otherwise the pack is locked until `pack` is closed.
+bool Placing::is_being_written(const File& pack) const {
+  if (!lock_file(pack.descriptor(), LOCK_SH | LOCK_NB)) return true;
+  return is_recent(pack.path()) && !why_locks_are_local(database_).empty();
+}
+
+/// True if an event says that the pack has the record.
+bool Placing::is_vouched_for(const FoundRecord& record) const {
+  const auto known = named_.find(pack_of(record).name);
+  return known != named_.end() && end_of(record) <= known->second;
+}
+
+/// True if the writer of the pack may take the record back, since it has not committed it as far as
+/// is known. An index that lists such a record instead of a lasting one would take the lasting one
+/// for garbage.
+bool Placing::may_go(const FoundRecord& record) const {
+  return pack_of(record).is_written && !is_vouched_for(record);
+}
+
 /// Finds the records in a part of a pack by reading only their headers.
 void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<std::uint64_t> to) {
   const std::filesystem::path path = database_.paths.pack(pack);
   try {
     const File file(database_.files, path, O_RDONLY);
+    // Asked before the size: a writer that takes records back unlocks the file afterwards. The lock
+    // is kept until they are read, so that no writer begins meanwhile.
+    const bool is_written = is_being_written(file);
+    if (!is_linked(file.descriptor())) return;
     const std::uint64_t end = std::min(to.value_or(file.size()), file.size());
     const auto [number, is_new] =
         numbers_.emplace(pack, static_cast<std::int64_t>(packs_.size()) + 1);
@@ -66,6 +92,7 @@ void Placing::scan(const std::string& pack, std::uint64_t from, std::optional<st
     if (!goes_on) known.from = from;
     known.to = std::max(known.to, end);
     known.size = file.size();
+    known.is_written = known.is_written || is_written;
   } catch (const Error&) {
     // A pack that exists but cannot be read at the moment must not be treated as gone.
     if (std::error_code gone; std::filesystem::exists(path, gone)) throw;
@@ -141,7 +168,7 @@ std::optional<std::uint32_t> Placing::id_of(const Digest& digest, PackOrigin ori
 /// stored a deeper one for another run.
 bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const {
   return std::ranges::any_of(found_.find(digest), [&](const FoundRecord& record) {
-    return record.header.depth < depth &&
+    return record.header.depth < depth && !may_go(record) &&
            (origin == PackOrigin::elsewhere || record.origin == PackOrigin::here);
   });
 }
@@ -149,7 +176,7 @@ bool Placing::has_shallower(const Digest& digest, PackOrigin origin, unsigned de
 /// Chooses a record of the digest for a row. Records written here come first, because a fetched one
 /// may have been forged. Among equals the one with the smallest depth comes first: chunks that
 /// build on any of them are deeper than it. A record that no event confirms is decoded and
-/// verified, because a crash may have left it incomplete.
+/// verified, because a crash may have left it incomplete; it comes last while its pack is written.
 std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origin,
                                           unsigned depth_end, std::uint32_t row) {
   if (const auto placed = place_among(digest, origin, depth_end, row)) return placed;
@@ -161,12 +188,8 @@ std::optional<StoredChunk> Placing::place(const Digest& digest, PackOrigin origi
 std::optional<StoredChunk> Placing::place_among(const Digest& digest, PackOrigin origin,
                                                 unsigned depth_end, std::uint32_t row) {
   std::vector<FoundRecord> records = found_.find(digest);
-  const auto is_vouched_for = [&](const FoundRecord& record) {
-    const auto known = named_.find(pack_of(record).name);
-    return known != named_.end() && end_of(record) <= known->second;
-  };
   std::ranges::sort(records, {}, [&](const FoundRecord& record) {
-    return std::tuple(record.origin, record.header.depth, !is_vouched_for(record),
+    return std::tuple(record.origin, may_go(record), record.header.depth, !is_vouched_for(record),
                       std::string_view(pack_of(record).name), record.offset);
   });
   for (const FoundRecord& record : records) {

@@ -49,6 +49,7 @@ class Placing {
     PackOrigin origin = PackOrigin::here;
     std::uint64_t from = 0, to = 0;  ///< the scanned part
     std::uint64_t size = 0;          ///< size of the file at that time
+    bool is_written = false;         ///< a process was writing it at that time
   };
   /// Returns the row of a chunk with this content and a depth below `depth_end`. `origin` here:
   /// only records written here, with all bases written here.
@@ -63,6 +64,9 @@ class Placing {
   void enter(const Expected& expected, std::vector<std::string>& lost);
   std::optional<StoredChunk> put(const FoundRecord& record, std::uint32_t row);
   PackOrigin origin_of(const std::string& pack, const File& file) const;
+  bool is_vouched_for(const FoundRecord& record) const;
+  bool may_go(const FoundRecord& record) const;
+  bool is_being_written(const File& pack) const;
   const Pack& pack_of(const FoundRecord& record) const;
   std::int64_t row_of_pack(std::int64_t number, std::uint64_t bytes);
   bool has_shallower(const Digest& digest, PackOrigin origin, unsigned depth) const;

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -72,7 +73,7 @@ class RebuildLine {
 };
 
 /// Builds the index `made` from the journals and packs of a home, without reading the present
-/// index.
+/// index. Call it while holding a RemakingLock, since what moves meanwhile would count as lost.
 RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& filesystem) {
   RefreshReport report;
   Database database(made, OpenMode::create, filesystem);
@@ -90,6 +91,7 @@ RefreshReport make_index(const Paths& made, const Paths& home, Filesystem& files
     enter_runs(database, find_runs(home, &unlisted), report,
                [&](std::size_t done, std::size_t all) { line.show(done, all); });
   }
+  report.damage.insert(report.damage.end(), report.lost.begin(), report.lost.end());
   for (const fs::path& directory : unlisted) {
     report.is_whole = false;
     report.damage.push_back(cannot_list(directory));
@@ -168,6 +170,8 @@ IndexElsewhere::IndexElsewhere(const Paths& paths, Filesystem& filesystem) : pat
     try {
       work_.emplace("index", place);
       paths_.index = (work_->path() / Paths::kIndex).string();
+      std::optional<RemakingLock> lock;  // held already where the home is not shared
+      if (paths.shared) lock.emplace(filesystem, paths_, "catalog", kLongWait);
       report_ = make_index(paths_, paths, filesystem);
       return;
     } catch (const std::exception& failure) {

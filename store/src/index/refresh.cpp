@@ -595,7 +595,17 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
     }
     runs = std::move(waiting);
   }
-  for (std::string& line : placing.finish()) report.damage.push_back(std::move(line));
+  for (std::string& line : placing.finish()) report.lost.push_back(std::move(line));
+}
+
+void judge_losses(Database& database, RefreshReport& report) {
+  if (report.lost.empty()) return;
+  const auto lost = std::exchange(report.lost, {});
+  if (!database.paths.shared) {
+    report.damage.insert(report.damage.end(), lost.begin(), lost.end());
+  } else if (is_current(database.connection, database.paths)) {
+    remember_damage(database.paths.catalog());
+  }
 }
 
 JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer) {
@@ -655,6 +665,7 @@ void enter_behind(Database& database) { enter_behind(database, runs_behind(datab
 void enter_behind(Database& database, std::vector<std::string> keys) {
   RefreshReport report;
   enter_runs(database, std::move(keys), report);
+  judge_losses(database, report);
   for (const std::string& line : report.damage) std::fprintf(stderr, "flor: %s\n", line.c_str());
 }
 
@@ -674,6 +685,7 @@ RefreshReport refresh(Database& database) {
     return report;
   }
   enter_runs(database, keys, report);
+  judge_losses(database, report);
   close_ended_journals(database, report.unread);
   // Results of evaluations may belong to runs that were just entered.
   enter_new_evaluations(database, report.damage);

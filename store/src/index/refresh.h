@@ -68,6 +68,7 @@ bool may_be_readable_later(const Error& error);
 struct RefreshReport {
   std::int64_t runs = 0, events = 0;
   std::vector<std::string> damage;  ///< a line for each damage found, with what it costs
+  std::vector<std::string> lost;    ///< lines about content that no pack has (see judge_losses)
   std::set<std::string> unread;     ///< keys of runs with journals that could not be read but may
                                     ///< be readable later
   bool is_entered = true;           ///< false if the index could not be written
@@ -82,6 +83,12 @@ using OnRuns = std::function<void(std::size_t done, std::size_t all)>;
 /// Enters those events of these runs that the index lacks. Inside a transaction of the caller.
 void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport& report,
                 const OnRuns& on_runs = {});
+
+/// Decides about lines in `lost`. On a shared home another machine may just have moved the content:
+/// then this index is outdated, and the next one says what is lost. If it is current, it is marked
+/// as damaged, so that the next command makes it again while nothing moves. On other homes nothing
+/// can move meanwhile, so that the lines are damage.
+void judge_losses(Database& database, RefreshReport& report);
 
 /// Enters events that the index lacks, of all runs or of the given ones. Inside a transaction of
 /// the caller.

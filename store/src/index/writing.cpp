@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 namespace flor::store {
 
@@ -206,6 +208,17 @@ void Writing::commit(bool& uncertain) {
   for (const auto& [run, events] : noted_) database_.journals.find(run)->second->keep();
   register_journals();
   close_journals();
+}
+
+void prepare_to_move(Database& database) {
+  database.renew_mark();
+  if (!database.paths.shared) return;
+  Writing(database).commit();
+  std::error_code error;
+  if (!std::filesystem::exists(damage_mark(database.paths.catalog()), error)) return;
+  throw Busy(fmt::format("{} must be made again before content is moved or removed: run the "
+                         "command again, which makes it",
+                         database.connection.naming().name));
 }
 
 void drop_run(Database& database, std::int64_t run, const std::function<void(Connection&)>& also) {

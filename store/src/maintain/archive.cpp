@@ -68,7 +68,7 @@ class Archiver {
   }
 
   ArchiveReport run() {
-    database_.renew_mark();
+    prepare_to_move(database_);
     const HeldContent held = find_held(database_);
     if (!held.unread.empty()) {
       throw Error(fmt::format("run {} is not archived: {}", run_.key, held.unread.front()));

@@ -232,9 +232,10 @@ class Collector {
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
   }
 
-  /// Must be called before removing or moving anything that indexes of other machines may list.
+  /// Must be called before removing or moving anything that indexes of other machines may list, and
+  /// before asking the index what a pack has.
   void before_removing() {
-    if (!std::exchange(renewed_, true)) database_.renew_mark();
+    if (!std::exchange(renewed_, true)) prepare_to_move(database_);
   }
 
   /// Returns false if a journal cannot be read, since content that it needs would be taken for
@@ -562,15 +563,20 @@ class Collector {
     std::error_code error;
     const auto written = std::filesystem::last_write_time(path, error);
     if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
-    const auto file = own(path);
-    if (!file) return;
+    if (const auto file = own(path)) remove_orphan(path, *file);
+  }
+
+  void remove_orphan(const std::filesystem::path& path, const File& file) {
     // Read while the file is locked, so that no process can give it a row.
     const auto committed = committed_bytes(path.stem().string());
-    const std::uint64_t size = file->size();
+    const std::uint64_t size = file.size();
     const std::uint64_t used = committed.value_or(0);
     if (committed && size <= used) return;
+    if (!dry_run_ && database_.paths.shared && !renewed_) {
+      before_removing();
+      return remove_orphan(path, *file);
+    }
     if (!committed) {
-      if (!dry_run_) before_removing();
       if (!dry_run_ && !unlink(path)) return;
       ++report_.orphans_removed;
       report_.bytes_before += size;
@@ -580,7 +586,6 @@ class Collector {
     const auto pack = std::ranges::find(packs_, path.stem().string(), &PackUse::name);
     // Packs that are removed or copied lose these bytes anyway.
     if (pack == packs_.end() || pack->is_dead() || pack->is_sparse(compact_below_)) return;
-    if (!dry_run_) before_removing();
     if (!dry_run_ && !File(database_.files, path, O_RDWR).truncate(used)) return;
     report_.freed += size - used;
     pack->size = used;

@@ -43,7 +43,7 @@ class Repairer {
   }
 
   RepairReport run() {
-    database_.renew_mark();
+    prepare_to_move(database_);
     {
       const auto connection = open_for_reading(database_.paths);
       ReadTransaction transaction(*connection);
