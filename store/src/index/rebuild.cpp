@@ -146,6 +146,16 @@ std::unique_ptr<IndexElsewhere> make_index_elsewhere(const Paths& paths, Filesys
 
 }  // namespace
 
+void judge_losses(Database& database, RefreshReport& report) {
+  if (report.lost.empty()) return;
+  const auto lost = std::exchange(report.lost, {});
+  if (!database.paths.shared) {
+    report.damage.insert(report.damage.end(), lost.begin(), lost.end());
+  } else if (is_current(database.connection, database.paths)) {
+    remember_damage(database.paths.catalog());
+  }
+}
+
 RefreshReport rebuild(const Paths& paths, Filesystem& filesystem) {
   const Paths made = paths.with_new_index();
   DatabaseInTheMaking making(made.catalog());

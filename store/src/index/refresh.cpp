@@ -598,16 +598,6 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
   for (std::string& line : placing.finish()) report.lost.push_back(std::move(line));
 }
 
-void judge_losses(Database& database, RefreshReport& report) {
-  if (report.lost.empty()) return;
-  const auto lost = std::exchange(report.lost, {});
-  if (!database.paths.shared) {
-    report.damage.insert(report.damage.end(), lost.begin(), lost.end());
-  } else if (is_current(database.connection, database.paths)) {
-    remember_damage(database.paths.catalog());
-  }
-}
-
 JournalPosition position_of(Connection& connection, std::string_view run, std::int64_t writer) {
   const auto row = connection(
       "SELECT bytes, frames FROM journal JOIN run ON run.id = journal.run WHERE run.key = ?1 AND "

@@ -216,9 +216,10 @@ void prepare_to_move(Database& database) {
   Writing(database).commit();
   std::error_code error;
   if (!std::filesystem::exists(damage_mark(database.paths.catalog()), error)) return;
-  throw Busy(fmt::format("{} must be made again before content is moved or removed: run the "
-                         "command again, which makes it",
-                         database.connection.naming().name));
+  throw Busy(
+      fmt::format("{} must be made again before content is moved or removed: run the "
+                  "command again, which makes it",
+                  database.connection.naming().name));
 }
 
 void drop_run(Database& database, std::int64_t run, const std::function<void(Connection&)>& also) {

@@ -108,9 +108,10 @@ void write(Database& database, std::int64_t run, const Event& event) {
 }
 
 /// Makes the indexes of other machines outdated, and then enters the events that they have added
-/// until now: these may refer to records that only their indexes list. From then on no other machine
-/// refers to records that it has not stored itself. Call it before removing or moving content, and
-/// before asking the index which content is there. Throws Busy if this index must be made again.
+/// until now: these may refer to records that only their indexes list. From then on no other
+/// machine refers to records that it has not stored itself. Call it before removing or moving
+/// content, and before asking the index which content is there. Throws Busy if this index must be
+/// made again.
 void prepare_to_move(Database& database);
 
 /// Removes the run with all facts about it, and its journals. `also` is called in the same

@@ -232,8 +232,7 @@ class Collector {
     report_.checkpoints = static_cast<std::int64_t>(discarded_.size());
   }
 
-  /// Must be called before removing or moving anything that indexes of other machines may list, and
-  /// before asking the index what a pack has.
+  /// Call it before removing or moving content, and before asking the index what a pack has.
   void before_removing() {
     if (!std::exchange(renewed_, true)) prepare_to_move(database_);
   }
@@ -572,9 +571,9 @@ class Collector {
     const std::uint64_t size = file.size();
     const std::uint64_t used = committed.value_or(0);
     if (committed && size <= used) return;
-    if (!dry_run_ && database_.paths.shared && !renewed_) {
+    if (database_.paths.shared && !dry_run_ && !renewed_) {
       before_removing();
-      return remove_orphan(path, *file);
+      return remove_orphan(path, file);  // asks again
     }
     if (!committed) {
       if (!dry_run_ && !unlink(path)) return;
