@@ -143,13 +143,15 @@ TEST(ClangOfTheSanitizers, TakesNoLambdaThatCapturesAStructuredBinding) {
 TEST(ClangOfTheSanitizers, HasTheAlgorithmsThatAreUsed) {
   const std::regex refused(
       R"(std::(views::|ranges::(unique|remove|remove_if|(stable_)?partition|search|rotate|find_end|equal_range|subrange)\b))");
+  // `flor instrument` writes some of them into programs.
+  const std::regex no_code(R"rx("([^"\\]|\\.)*"|//.*)rx");
   std::vector<std::string> found;
   for (const char* folder : {"store", "runtime/src", "runtime/git", "cli"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kSources / folder)) {
       if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
       std::ifstream in(entry.path());
       for (std::string line; std::getline(in, line);) {
-        if (std::regex_search(line, refused)) {
+        if (std::regex_search(std::regex_replace(line, no_code, "\"\""), refused)) {
           found.push_back(fs::relative(entry.path(), kSources).string() + ": " + line);
         }
       }
