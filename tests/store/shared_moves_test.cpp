@@ -108,7 +108,7 @@ TEST_F(SharedMoves, CollectingKeepsWhatAnotherMachineRefersToBeforeItsIndexIsOut
   writer->write(boundary(1), make_snapshot(8, 0, 5000));
   // This index keeps listing what was collected, since the pack is being written.
   const auto b = open_on(1);
-  b->catalog().drop_checkpoints(b->catalog().resolve(old.key).id, {boundary(0)});
+  b->catalog().drop_checkpoints(b->catalog().resolve(old.key).id, std::vector{boundary(0)});
   make_all_old();
   collect(*b, false, 1);
   b->impl().database->renew_mark();
