@@ -21,6 +21,7 @@ class Rows {
   /// Nothing, where a row has no value in the column; JSON, tables and histograms are texts.
   using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
+  /// A row, valid as long as the rows are that it is one of.
   class Row {
    public:
     /// Throws NotFound where there is no such column.
@@ -30,9 +31,9 @@ class Rows {
     /// The value; an integer or a boolean is a number, too. Throws Error where the cell is empty or
     /// of another type.
     double number(std::string_view column) const;
-    std::int64_t integer(std::string_view column) const;
-    bool boolean(std::string_view column) const;
-    const std::string& text(std::string_view column) const;
+    std::int64_t integer(std::string_view column) const;     ///< throws as number() does
+    bool boolean(std::string_view column) const;             ///< throws as number() does
+    const std::string& text(std::string_view column) const;  ///< throws as number() does
 
    private:
     friend class Rows;
@@ -41,24 +42,28 @@ class Rows {
     std::size_t index_;
   };
 
+  /// Goes over the rows in their order.
   class Iterator {
    public:
-    using iterator_concept = std::input_iterator_tag;
-    using difference_type = std::ptrdiff_t;
-    using value_type = Row;
+    using iterator_concept = std::input_iterator_tag;  ///< it makes its rows
+    using difference_type = std::ptrdiff_t;            ///< as iterators have it
+    using value_type = Row;                            ///< not a reference
     Iterator() = default;
+    /// At that row of these rows.
     Iterator(const Rows& rows, std::size_t index) : rows_(&rows), index_(index) {}
-    Row operator*() const { return (*rows_)[index_]; }
+    Row operator*() const { return (*rows_)[index_]; }  ///< the row
+    /// Goes to the next row.
     Iterator& operator++() {
       ++index_;
       return *this;
     }
+    /// Goes to the next row, and returns where it was.
     Iterator operator++(int) {
       Iterator before = *this;
       ++index_;
       return before;
     }
-    bool operator==(const Iterator&) const = default;
+    bool operator==(const Iterator&) const = default;  ///< the same row of the same rows
 
    private:
     const Rows* rows_ = nullptr;
@@ -70,18 +75,19 @@ class Rows {
   /// twice.
   Rows(std::vector<std::string> columns, std::vector<Cell> cells);
 
+  /// The number of rows.
   std::size_t size() const { return columns_.empty() ? 0 : cells_.size() / columns_.size(); }
-  bool empty() const { return cells_.empty(); }
+  bool empty() const { return cells_.empty(); }  ///< no row
   /// `index` is below size(). A row is valid as long as these rows are.
   Row operator[](std::size_t index) const { return {*this, index}; }
-  Iterator begin() const { return {*this, 0}; }
-  Iterator end() const { return {*this, size()}; }
+  Iterator begin() const { return {*this, 0}; }     ///< the first row
+  Iterator end() const { return {*this, size()}; }  ///< behind the last row
 
-  const std::vector<std::string>& columns() const { return columns_; }
-  bool has(std::string_view column) const;
+  const std::vector<std::string>& columns() const { return columns_; }  ///< names, each once
+  bool has(std::string_view column) const;  ///< whether there is such a column
   /// A whole column, as for a tensor. Throws where Row::number, Row::integer do, naming the row.
   std::vector<double> numbers(std::string_view column) const;
-  std::vector<std::int64_t> integers(std::string_view column) const;
+  std::vector<std::int64_t> integers(std::string_view column) const;  ///< as numbers()
 
   const std::vector<Cell>& cells() const { return cells_; }  ///< row by row
 
@@ -94,7 +100,7 @@ class Rows {
 
 /// The options of `flor query`, which see ('flor query --help').
 struct QueryOptions {
-  std::vector<std::string> run = {};    ///< RUN, RUN@12, RUN@best
+  std::vector<std::string> run = {};    ///< a run, or a checkpoint of one
   std::string experiment = {};          ///< all its runs
   std::vector<std::string> where = {};  ///< conditions on the runs, as "lr<0.01"; all must hold
   std::string epochs = {};              ///< "3..5", both included
