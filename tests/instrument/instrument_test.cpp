@@ -187,7 +187,7 @@ TEST(Instrument, RefusesWhatItCannotTell) {
   const std::string two =
       "int main() {\n  double a = 1, b = 1;\n  for (int i = 0; i < 3; ++i) a *= 2;\n"
       "  for (int k = 0; k < 3; ++k) b += a * b;\n  return a + b > 3;\n}\n";
-  EXPECT_THAT(refusal(two), HasSubstr("(train.cpp:3, train.cpp:4): say which with --loop LINE"));
+  EXPECT_THAT(refusal(two), HasSubstr("(train.cpp:3, train.cpp:4): say which with --line LINE"));
   EXPECT_THAT(text_of(two, 4), HasSubstr("for ([[maybe_unused]] int k : flor::loop("));
   EXPECT_THROW(of(two, 2), UsageError);
   EXPECT_THROW(of(two, 400), UsageError);

@@ -39,7 +39,7 @@ class Instrumenter {
     const auto trainings = find_trainings(program_, types_, carried_, request_.line);
     if (trainings.empty()) {
       throw NotFound(
-          fmt::format("{} has no loop that trains: give its line with --loop LINE, or the "
+          fmt::format("{} has no loop that trains: give its line with --line LINE, or the "
                       "file that has it as another FILE",
                       program_.files().front()->path));
     }

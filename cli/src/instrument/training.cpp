@@ -134,7 +134,7 @@ class Finder {
       std::string lines;
       for (const Loop loop : found) lines += (lines.empty() ? "" : ", ") + name(loop);
       throw UsageError(fmt::format(
-          "several loops of main may be the main loop ({}): say which with --loop LINE", lines));
+          "several loops of main may be the main loop ({}): say which with --line LINE", lines));
     }
   }
 

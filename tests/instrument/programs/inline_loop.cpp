@@ -5,6 +5,7 @@
 #include <iostream>
 
 int main() {
+    torch::manual_seed(3);
     std::cout << "Logistic Regression\n\n";
 
     auto cuda_available = false;

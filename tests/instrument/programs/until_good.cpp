@@ -20,6 +20,7 @@ std::pair<torch::Tensor, torch::Tensor> get_batch(torch::Tensor w, torch::Tensor
 }
 
 int main() {
+	torch::manual_seed(3);
 	auto W_target = torch::randn({POLY_DEGREE, 1});
 	auto b_target = torch::randn({1});
 

@@ -50,17 +50,18 @@ Examples:
   flor instrument train.cpp | git apply
   flor instrument --apply main.cpp trainer.cpp
   flor instrument --undo train.cpp
-  flor instrument train.cpp --loop 41        the main loop begins in line 41
+  flor instrument train.cpp --line 41        the main loop begins in line 41
 )";
   }
   void setup(Syntax& syntax) override {
     syntax.operands("FILE", files_, "the source with main, then others that may change");
     syntax.flag("--apply", apply_, "change the files instead of printing a patch");
-    syntax.flag("--undo", undo_, "take back what --apply changed");
-    syntax.option("--loop", "LINE", line_, "the main loop begins in LINE of the first FILE", 1);
+    syntax.flag("-u,--undo", undo_, "take back what --apply changed");
+    syntax.option("--line", "LINE", line_,
+                  "take the loop in this line of the first FILE for the main loop", 1);
     syntax.option("-I,--include", "DIR", directories_,
-                  "also look for headers in DIR; may be given several times");
-    syntax.flag("--no-log", no_log_, "log nothing of what is printed");
+                  "look for headers in DIR, too; may be given several times");
+    syntax.flag("--no-log", no_log_, "leave what is printed unlogged");
     syntax.other_name("--revert", "use --undo");
   }
   int run(Context& context) override;
