@@ -162,7 +162,8 @@ class Completer {
       loops();
     } else if (kind == "DIR") {
       found_.paths = Completions::Paths::directories;
-    } else if (kind == "FILE" || kind == "PROGRAM" || kind == "COMMAND" || kind.ends_with("SPEC")) {
+    } else if (kind.starts_with("FILE") || kind == "PROGRAM" || kind == "COMMAND" ||
+               kind.ends_with("SPEC")) {
       found_.paths = Completions::Paths::files;
     } else if (kind.find('|') != kind.npos && std::ranges::none_of(kind, is_upper)) {
       for (std::size_t begin = 0; begin <= kind.size();) {
