@@ -66,7 +66,7 @@ std::vector<Sample> dataset() {
   return samples;
 }
 
-/// Corrections of earlier labels, if somebody has made any.
+/// Corrections of earlier labels, which need not exist.
 std::size_t corrections() {
   try {
     return flor::query({"label"}, {.experiment = "corrections"}).size();

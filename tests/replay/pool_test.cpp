@@ -88,7 +88,7 @@ TEST(ReplayPool, GivesEveryPartToSomebodyExactlyOnceWhoeverDies) {
     for (int turn = 0; turn < 2000 && !pool.done(); ++turn) {
       const int number = *rc::gen::inRange(0, workers);
       Walker& walker = walkers[static_cast<std::size_t>(number)];
-      // Small cases draw small numbers only: there nobody may die all the time.
+      // Small cases draw small numbers only, so that not every worker dies all the time.
       if (*rc::gen::inRange(0, 12) == 11) {
         pool.released(number);
         walker = {};
@@ -288,7 +288,7 @@ TEST(Efficiency, SixtyFourWorkersWithUnevenCostsAndSparseCheckpoints) {
 TEST(Efficiency, OfCostsThatAreOnlyRoughlyKnown) {
   const RunFacts plan = one_loop(std::vector<double>(4000, 1.0), 1, 0.02);
   const RunFacts actual = one_loop(uneven(4000, 0.5), 1, 0.02);
-  EXPECT_GE(efficiency("4000 epochs of costs that nobody knew", plan, actual, 64), 0.95);
+  EXPECT_GE(efficiency("4000 epochs of costs that were not known", plan, actual, 64), 0.95);
 }
 
 TEST(Efficiency, OfACoarseReplay) {
