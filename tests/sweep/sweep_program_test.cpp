@@ -199,6 +199,24 @@ TEST_F(SweepProgramTest, AnInterruptLetsEachTakeACheckpointAndTheSweepGoesOn) {
   EXPECT_THAT(bench_.damage(), IsEmpty());
 }
 
+TEST_F(SweepProgramTest, OnlyARunThatHasFinishedLacksAMetric) {
+  const Words words = Words{"early", "--workers", "1", "-m", "mean:min"} +
+                      descent({"rate=0.01", "later=0.02", "epochs=2"});
+  // Each of the five steps of an epoch takes two seconds, and 'mean' comes after the last.
+  Process sweeping(sweep(words), slowly(2'000'000));
+  ASSERT_TRUE(soon([&] { return has_begun("early") && !runs().empty(); })) << sweeping.err();
+  sweeping.kill(SIGTERM);
+  const auto result = sweeping.wait();
+  EXPECT_EQ(result.status, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("flor sweep early --resume goes on"));
+  EXPECT_TRUE(table("early", {"-m", "mean:min"})["points"][0]["metrics"]["mean:min"].is_null());
+
+  EXPECT_EQ(run({"early", "--resume", "-m", "mean:min"}).status, 0);
+  const auto wrong = run({"early", "-m", "meen:min"});
+  EXPECT_EQ(wrong.status, 3);
+  EXPECT_THAT(wrong.err, HasSubstr("no metric 'meen'"));
+}
+
 TEST_F(SweepProgramTest, OneProcessRunsASweepAtATime) {
   const Words words = Words{"slow", "--workers", "1"} + descent({"rate=0.01", "epochs=40"});
   Process sweeping(sweep(words), slowly(10'000));

@@ -40,6 +40,10 @@ std::vector<std::string> shown_metrics(const store::Catalog& catalog,
     if (state.run) runs.push_back(*state.run);
   }
   if (table.goal) {
+    // The others may still log it.
+    std::erase_if(runs, [](const store::Run& run) {
+      return run.state != store::RunState::finished;
+    });
     const std::vector<std::string> metrics{table.goal->metric};
     if (!runs.empty()) require_metrics(catalog, runs, metrics, "flor sweep SWEEP -m METRIC:min");
     return {table.goal->text()};
