@@ -66,7 +66,7 @@ struct Flags {
   std::map<std::string, std::string> kwargs;  ///< --kwargs NAME=VALUE...
 
   /// The number of this session among those that the process opens one after another, from 1; 0: it
-  /// is the only one.
+  /// is not known yet.
   std::int64_t session = 0;
   std::vector<std::string> command;    ///< the complete argv
   std::string source_file;             ///< file that calls flor::init, as the compiler named it

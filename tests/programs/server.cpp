@@ -60,10 +60,15 @@ int main(int argc, char** argv) {
   const int requests = argc > 1 ? std::stoi(argv[1]) : 3;
   const std::string what = argc > 2 ? argv[2] : "";
   std::optional<flor::Checkpoints> state;
-  if (what == "mixed") {
-    const auto whole = flor::init(argc, argv);
-    answer(100, state);
-  }
+  // Flor takes its flags out of these.
+  const std::vector<char*> words(argv, argv + argc + 1);
+  const auto answer_as_a_whole = [&](int request) {
+    std::vector<char*> copy = words;
+    int count = argc;
+    const auto whole = flor::init(count, copy.data());
+    answer(request, state);
+  };
+  if (what == "mixed") answer_as_a_whole(100);
   for (int request = 0; request < requests; ++request) {
     try {
       double early = 0;
@@ -75,6 +80,8 @@ int main(int argc, char** argv) {
     } catch (const std::runtime_error& error) {
       std::printf("failed: %s\n", error.what());
     }
+    if (what == "second" && request == 0) answer_as_a_whole(100);
+    if (what == "twice") answer_as_a_whole(100 + request);
     if (what == "memory" && request % 50 == 49) show("resident", resident_bytes());
   }
   return what == "exit" ? 3 : 0;

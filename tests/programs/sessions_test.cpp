@@ -69,24 +69,31 @@ TEST_F(Sessions, AReplayIsOfTheOneThatIsNamed) {
 }
 
 /// The loops of all of them have the same names, and the states the same sizes.
-TEST_F(Sessions, OfAProgramThatHasOneOfItsCommandLineTooTheNamedOneIsReplayed) {
-  serve({"2", "mixed", "--flor", "whole", "--flor_every", "1"});
+class SessionsBesideTheCommandLine : public Sessions,
+                                     public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(SessionsBesideTheCommandLine, TheNamedOneIsReplayed) {
+  const std::string order = GetParam();
+  serve({"2", order, "--flor", "whole", "--flor_every", "1"});
   const auto all = runs();
-  ASSERT_THAT(all, SizeIs(3));
+  ASSERT_THAT(all, SizeIs(order == "twice" ? 4 : 3));
   for (const store::Run& run : all) {
     SCOPED_TRACE(run.start.experiment);
-    const auto replayed =
-        bench_.run("server", {"2", "mixed", "--replay_flor", "--flor_run", run.key, "--flor_probe",
-                              "train"});
+    const auto replayed = bench_.run(
+        "server", {"2", order, "--replay_flor", "--flor_run", run.key, "--flor_probe", "train"});
     EXPECT_EQ(replayed.status, 0) << replayed.err;
     EXPECT_THAT(lines_with(replayed.err, {"flor: replaying run"}), SizeIs(1)) << replayed.err;
     EXPECT_THAT(lines_with(replayed.err, {"flor: verified: "}), SizeIs(1)) << replayed.err;
     const auto shared =
         run_process({FLOR_CLI, "replay", run.key, "--probe", "train"}, bench_.options());
     EXPECT_EQ(shared.status, 0) << shared.err;
-    EXPECT_THAT(runs(), SizeIs(3)) << "a replay records nothing";
+    EXPECT_THAT(runs(), SizeIs(all.size())) << "a replay records nothing";
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Orders, SessionsBesideTheCommandLine,
+                         ::testing::Values("mixed", "second", "twice"),
+                         [](const auto& tried) { return std::string(tried.param); });
 
 TEST_F(Sessions, ThatAreNotReachedAreSaid) {
   serve({"3"});

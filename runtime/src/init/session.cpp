@@ -51,7 +51,7 @@ struct ManySessions {
   std::optional<Flags> replay;  ///< once it is known that this process replays
   std::int64_t replayed = 0;    ///< the number of that session
   bool asked = false;           ///< whether this process replays is known
-  bool first_replays = false;   ///< the session of the command line replays: all others are off
+  bool goes_on = false;         ///< the program goes on after the session that replays
   bool opened = false;          ///< one of them was opened without a command line
 };
 ManySessions& many_sessions() {
@@ -59,7 +59,6 @@ ManySessions& many_sessions() {
   return *sessions;
 }
 std::atomic<bool> is_opening{false};
-bool was_worker = false;
 // Arguments for a session that is off: --kwargs works without recording.
 std::map<std::string, std::string> plain_kwargs;
 std::string plain_home;  // likewise of --flor_home
@@ -99,9 +98,11 @@ void end_session(Ending ending, std::string_view message) noexcept {
   if (status != ExitStatus::done) exit_status = status;
 }
 
-/// A replay of one of many sessions has no later ones.
+/// A replay of one of many sessions has no later ones. After that of the command line the program
+/// goes on, as most programs have no other.
 void end_with_replay() noexcept {
-  if (::getpid() == owner && many_sessions().replay) end_process(exit_status);
+  const ManySessions& many = many_sessions();
+  if (::getpid() == owner && many.replay && !many.goes_on) end_process(exit_status);
 }
 
 void at_exit(int status, void*) {
@@ -344,7 +345,8 @@ std::int64_t session_of_run(const Flags& flags) try {
                          flags.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
   const store::Run run = run_meant_by(store->catalog(), flags);
   const auto fact = run.start.environment.find(kSessionFact);
-  return fact == run.start.environment.end() ? 1 : std::atoll(fact->second.c_str());
+  if (fact == run.start.environment.end()) return 1;
+  return std::max<std::int64_t>(std::atoll(fact->second.c_str()), 1);
 } catch (const Error&) {
   return 1;
 }
@@ -385,34 +387,41 @@ Flags off_with(Flags flags) {
   return off;
 }
 
-/// Decides for the session of the command line, the first of the process, and for those after it:
-/// a replay is of one of them.
-Flags flags_of_first(Flags flags) {
+/// From now on this process replays one of its sessions.
+void begin_replay(Flags flags) {
   ManySessions& many = many_sessions();
-  if (many.begun > 0) return flags;
-  many.begun = 1;
-  if (flags.mode != Mode::replay) return flags;
-  many.asked = true;
   many.replayed = session_of_run(flags);
-  many.first_replays = many.replayed <= 1;
-  if (many.first_replays) return flags;
-  many.replay = flags;
+  many.replay = std::move(flags);
   watch_the_end();
-  return off_with(std::move(flags));
 }
 
-/// The flags of the next of many sessions: those of the replay where it is the one, off where it is
-/// another.
+/// The flags of the session that was just counted: those of the replay where it is the one, off
+/// where it is another.
+Flags flags_of_this(Flags flags) {
+  ManySessions& many = many_sessions();
+  flags.session = many.begun;
+  if (!many.replay) return flags;
+  return many.begun == many.replayed ? *many.replay : off_with(std::move(flags));
+}
+
+/// Likewise for a session of the command line, which may be any of the process.
+Flags flags_of_command_line(Flags flags) {
+  ManySessions& many = many_sessions();
+  ++many.begun;
+  if (flags.mode == Mode::replay && !std::exchange(many.asked, true)) begin_replay(flags);
+  many.goes_on = many.begun == many.replayed;
+  return flags_of_this(std::move(flags));
+}
+
+/// Likewise for a session that a program opens without a command line.
 Flags flags_of_next(Flags flags, const std::vector<std::string>& command) {
   ManySessions& many = many_sessions();
   many.opened = true;
-  flags.session = ++many.begun;
-  if (!std::exchange(many.asked, true) && (many.replay = replay_of_many(command))) {
-    many.replayed = session_of_run(*many.replay);
+  ++many.begun;
+  if (!std::exchange(many.asked, true)) {
+    if (std::optional<Flags> replay = replay_of_many(command)) begin_replay(std::move(*replay));
   }
-  if (many.replay) watch_the_end();
-  if (many.replay && many.begun == many.replayed) return *many.replay;
-  return many.replay || many.first_replays ? off_with(std::move(flags)) : flags;
+  return flags_of_this(std::move(flags));
 }
 
 Session open_with(Flags flags, const char* source_file) {
@@ -448,12 +457,8 @@ Session open_with(Flags flags, const char* source_file) {
 }  // namespace
 
 Session open_session(int& argc, char** argv, const char* source_file) {
-  const bool works = is_worker();
-  Flags flags = works ? worker_flags(argc, argv) : take_flags(argc, argv);
-  // The command line of a worker is that of the recording: it is not to record once more.
-  if (was_worker) flags.mode = Mode::off;
-  was_worker = was_worker || works;
-  flags = flags_of_first(std::move(flags));
+  Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
+  flags = flags_of_command_line(std::move(flags));
   std::optional<Opening> opening;
   if (flags.mode != Mode::off) opening.emplace();
   return open_with(std::move(flags), source_file);
