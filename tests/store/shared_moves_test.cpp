@@ -11,6 +11,7 @@
 #include <fcntl.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -152,6 +153,21 @@ TEST_F(SharedMoves, WhatIsNotFoundWhileContentMayMoveIsNotNotedAsLost) {
   EXPECT_THAT(open_on(1)->catalog().checkpoints(open_on(1)->catalog().resolve(run.key).id),
               ::testing::IsEmpty());
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("is lost"));
+}
+
+/// An index that is made again would lack the same, so that advice would never help.
+TEST_F(SharedMoves, WhatCannotBeListedIsNamedAndNotACommandThatCannotHelp) {
+  const auto a = open_on(0);
+  record(*a, 1, 2);
+  const fs::path circle = Paths{home()}.runs() / "zz";
+  fs::create_symlink("zz", circle);
+  std::ofstream(damage_mark(index_of(*a)));
+  const std::string why = message_of<Error>([&] { prepare_to_move(*a->impl().database); });
+  EXPECT_THAT(why, HasSubstr(circle.string() + " cannot be listed"));
+  EXPECT_THAT(why, ::testing::Not(HasSubstr("run the command again")));
+  fs::remove(circle);
+  EXPECT_THAT(message_of<Busy>([&] { prepare_to_move(*a->impl().database); }),
+              HasSubstr("run the command again"));
 }
 
 }  // namespace

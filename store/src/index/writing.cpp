@@ -216,6 +216,12 @@ void prepare_to_move(Database& database) {
   Writing(database).commit();
   std::error_code error;
   if (!std::filesystem::exists(damage_mark(database.paths.catalog()), error)) return;
+  std::vector<std::filesystem::path> unlisted;
+  find_runs(database.paths, &unlisted);
+  if (!unlisted.empty()) {  // an index that is made again lacks the same
+    throw Error(fmt::format("content is moved or removed only once all runs can be read: {}",
+                            cannot_list(unlisted.front())));
+  }
   throw Busy(
       fmt::format("{} must be made again before content is moved or removed: run the "
                   "command again, which makes it",
