@@ -76,8 +76,8 @@ std::size_t corrections() {
   }
 }
 
-/// In the epoch FIFO_AT, -1 is before the first, rank 1 asks after rank 0 has, and after something
-/// was logged in between.
+/// In the epoch FIFO_AT, -1 and -2 are questions before the first, rank 1 asks after rank 0 has,
+/// and after something was logged in between.
 template <typename Ask>
 auto ask_in_turn(int epoch, Ask ask) {
   const char *const fifo = std::getenv("FIFO"), *const rank = std::getenv("RANK");
@@ -96,7 +96,7 @@ void train() {
   const char* const told = std::getenv("DIES_AT");
   const int dies_at = told ? std::atoi(told) : -1;
   const auto samples = ask_in_turn(-1, dataset);
-  const std::size_t corrected = corrections();
+  const std::size_t corrected = ask_in_turn(-2, corrections);
   std::cout << "corrections " << corrected << '\n';
   double weight = 0, bias = 0;
   const auto state = flor::checkpoints(weight, bias);
@@ -190,7 +190,7 @@ void ask() {
 void ask_damaged() {
   for (const int epoch : flor::loop("epoch", 3)) {
     const char* const home = std::getenv("FLOR_HOME");
-    if (epoch == 1) std::ofstream(std::string(home) + "/catalog.db") << "damaged";
+    if (epoch == 1) std::ofstream(std::string(home) + "/catalog.db").flush();
     say_answer({"label"}, {.experiment = "labels"});
   }
   std::cout << "trained" << std::endl;

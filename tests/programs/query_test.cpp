@@ -360,15 +360,15 @@ class QueryRanks : public Ranks {
     for (const char* name : {"FIFO", "FIFO_AT", "MEANWHILE"}) ::unsetenv(name);
   }
   /// Labels are added before rank 1 asks in that epoch.
-  void log_in_between(int epoch) const {
+  void log_in_between(int epoch, const std::string& name = "labels") const {
     const auto fifo = bench_.home().parent_path() / "fifo";
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     ::setenv("FIFO", fifo.c_str(), 1);
     ::setenv("FIFO_AT", std::to_string(epoch).c_str(), 1);
     ::setenv("MEANWHILE",
              fmt::format("env -u RANK -u WORLD_SIZE -u MASTER_ADDR -u MASTER_PORT LABELS='b.pdf=1 "
-                         "c.pdf=0' {} --flor labels --kwargs what=labels >&2",
-                         program("curator").string())
+                         "c.pdf=0' {} --flor {} --kwargs what=labels >&2",
+                         program("curator").string(), name)
                  .c_str(),
              1);
   }
@@ -402,6 +402,15 @@ TEST_F(QueryRanks, OtherRowsAreSaid) {
   EXPECT_THAT(results[1].err,
               HasSubstr("flor::query label --experiment labels --latest: rank 1 was "
                         "given other rows than rank 0"));
+}
+
+TEST_F(QueryRanks, RowsAreOtherThanNone) {
+  record_sources();
+  log_in_between(-2, "corrections");
+  EXPECT_THAT(record(2, {}, "curator")[1].err,
+              HasSubstr("flor::query label --experiment corrections: rank 1 was given other rows "
+                        "than rank 0"))
+      << "which was told that there are none";
 }
 
 TEST_F(QueryRanks, OtherRowsAreSaidOfALaterEpochToo) {

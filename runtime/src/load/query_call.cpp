@@ -105,7 +105,6 @@ std::optional<std::string> QueryCall::recorded() const {
   }
   const auto record = nlohmann::json::parse(value->text, nullptr, false);
   const std::string threw = text_in(record, kThrewKey);
-  if (threw == kUsageError) throw UsageError(text_in(record, "message"));  // of an earlier version
   if (!threw.starts_with(kStatusPrefix)) {
     throw Damaged(fmt::format("flor::query {}: the record has something else than rows", words_));
   }
