@@ -211,6 +211,21 @@ void ask_what_is_wrong() {
   say_answer({"ink"}, {.run = {"features"}});
 }
 
+struct Answers {
+  struct iterator {
+    int at = 0;
+    int operator*() const { return at; }
+    iterator& operator++() {
+      (void)flor::query({"ink"}, {.run = {"features"}});
+      ++at;
+      return *this;
+    }
+    bool operator==(int end) const { return at == end; }
+  };
+  iterator begin() const { return {}; }
+  int end() const { return 2; }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -225,4 +240,7 @@ int main(int argc, char** argv) {
   if (what == "ask") ask();
   if (what == "damaged") ask_damaged();
   if (what == "wrong") ask_what_is_wrong();
+  if (what == "range") {
+    for (const int answer : flor::loop("answer", Answers{})) flor::log("answer", answer);
+  }
 }

@@ -250,6 +250,16 @@ TEST_F(Queries, WhatIsWrongIsRefusedInOneLine) {
   EXPECT_THAT(replayed.err, AllOf(HasSubstr("verified"), Not(HasSubstr("not in the record"))));
 }
 
+TEST_F(Queries, TheRangeOfAMainLoopAsksNothing) {
+  record("features", "features");
+  const auto refused = curate(recording("range", "range"));
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_THAT(refused.err,
+              HasSubstr("flor::query ink --run features was called by the range of a main loop, "
+                        "over whose elements a replay steps: ask in the loop's body, or before "
+                        "the loop"));
+}
+
 TEST_F(Queries, DoubtfulValuesDoNotChangeTheAnswer) {
   record("src", "source", {}, {"extra=true"});
   const store::Run newer = record("src", "source");
