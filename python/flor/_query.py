@@ -85,8 +85,6 @@ def _asked_and_kept(call: Any, words: List[str]) -> str:
     call.begin()
     try:
         answer = _ask("query", "--json", *words, *without)
-    except _engine.UsageError:  # a mistake in the program, which its record need not have
-        raise
     except _engine.Error as error:
         call.keep_error(error.status, str(error))
         raise

@@ -26,7 +26,16 @@ void bind_questions(py::module_& module) {
       .def("recorded", &QueryCall::recorded)
       .def("begin", &QueryCall::begin)
       .def("end", &QueryCall::end)
-      .def("keep", &QueryCall::keep)
+      .def("keep",
+           [](QueryCall& call, const std::string& answer) {
+             try {
+               call.refuse_secret({}, answer);
+             } catch (const UsageError& error) {
+               call.keep_error(error.status(), error.what());
+               throw;
+             }
+             call.keep(answer);
+           })
       .def("keep_error",
            [](QueryCall& call, int status, const std::string& message) {
              call.keep_error(static_cast<ExitStatus>(status), message);

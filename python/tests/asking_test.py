@@ -83,6 +83,19 @@ class AskingTest(Script):
         self.assertIn("flor.query label --run labels, ", replayed.stderr)
         self.assertIn("is not in the record of run", replayed.stderr)
 
+    def test_a_replay_is_told_again_what_was_refused(self):
+        self.program("for options in ({'run': 'labels', 'experiment': 'labels'}, {'run': 'labels'}):\n"
+                     "    try:\n"
+                     "        print(len(flor.query('label', **options)))\n"
+                     "    except flor.UsageError as error:\n"
+                     "        print('refused', error)\n"
+                     "for e in flor.loop('epoch', 2): flor.log('e', e)", "refused.py")
+        recorded = self.record("refused.py", "r")
+        self.assertRegex(recorded.stdout, "refused --run and --experiment exclude each other.*\n2\n")
+        replayed = self.python("refused.py", "--replay_flor")
+        self.assertEqual(replayed.stdout, recorded.stdout)
+        self.assertNotIn("not in the record", replayed.stderr)
+
     def test_without_a_session_nothing_is_kept(self):
         runs = self.flor("list", "--json").stdout
         self.assertIn("labels {'a.pdf': 2.5", self.python("train.py").stdout)

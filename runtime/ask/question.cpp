@@ -34,6 +34,12 @@ std::vector<store::Run> runs_of(const std::vector<RunChoice>& choices) {
       fmt::format("the answer has more than {} values: ask for fewer runs, names or epochs", most));
 }
 
+/// Doubtful values have a name of their own.
+bool is_left_out(const Question& question, const Value& value) {
+  return !question.doubtful &&
+         std::ranges::find(question.metrics, value.name) == question.metrics.end();
+}
+
 /// An estimate first, since the values need not be read for it.
 void check_size(const store::Store& store, const Question& question,
                 const std::vector<RunChoice>& choices) {
@@ -49,7 +55,8 @@ void check_size(const store::Store& store, const Question& question,
   count = 0;
   for (const RunChoice& choice : choices) {
     for (const store::ValueQuery& query : queries(question, choice)) {
-      store::each_value(store, query, [&](Value&&) {
+      store::each_value(store, query, [&](const Value& value) {
+        if (is_left_out(question, value)) return;
         if (++count > question.values_max) too_many(question.values_max);
       });
     }
@@ -146,6 +153,8 @@ Answer::Answer(const store::Store& store, const Question& question,
     for (const store::ValueQuery& query : queries(question, choice)) {
       std::ranges::move(catalog.values(query), std::back_inserter(rows.values));
     }
+    // Before the values are joined: else they would divide the places of others, and be the newest.
+    std::erase_if(rows.values, [&](const Value& value) { return is_left_out(question, value); });
     for (const Value& value : rows.values) {
       if (!met.contains(value.name)) apart.insert(value.name);
     }
@@ -188,8 +197,7 @@ void Answer::check_columns(const Condition& condition) const {
     if (std::ranges::find(known, column) != known.end()) continue;
     std::string hint = did_you_mean(column, known);
     if (hint.empty()) hint = ": ask for it, too";
-    throw UsageError(
-        fmt::format("the rows have no column '{}'{}", store::printable(column), hint));
+    throw UsageError(fmt::format("the rows have no column '{}'{}", store::printable(column), hint));
   }
 }
 

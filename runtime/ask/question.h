@@ -24,6 +24,7 @@ struct Question {
   std::string experiment = {}, epochs = {};
   std::string rows = {};  ///< a condition on rows: on the metrics asked for, epoch, step, ordinal
   bool latest = false, recorded = false, hindsight = false, evaluated = false, all = false;
+  bool doubtful = true;                   ///< also doubtful values, as columns of their own
   std::vector<std::string> without = {};  ///< keys of runs that are not read
   std::int64_t values_max = INT64_MAX;    ///< an answer of more values is an Error
 

@@ -76,6 +76,12 @@ store::Run default_run(const store::Catalog& catalog, std::span<const std::strin
       });
       detail::leave_out_fetched(runs);
       if (!runs.empty()) return std::move(runs.front());
+      if (!without.empty()) {  // a run of another name, or of elsewhere, would be a surprise
+        throw NotFound(
+            fmt::format("there is no other run of '{}' in this repository: name a run "
+                        "or an experiment, 'flor list' shows which there are",
+                        store::printable(*name)));
+      }
     }
     if (place == place.root_path()) break;
   }

@@ -36,8 +36,8 @@ struct RunChoice {
 RunChoice parse_run(const store::Store& store, std::string_view text);
 
 /// The run that is meant when the user names none: the latest run of the name last recorded in this
-/// repository or a directory above it; without one, the latest run of all. Runs with a key in
-/// `without` do not count. Throws NotFound if there is none.
+/// repository or a directory above it; outside of repositories, the latest run of all. Runs with a
+/// key in `without` do not count, but their name does. Throws NotFound if there is none.
 store::Run default_run(const store::Catalog& catalog, std::span<const std::string> without = {});
 
 /// All ranks of the group of `run`, in order; only `run` itself if it has no ranks.

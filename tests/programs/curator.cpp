@@ -1,7 +1,7 @@
 // A store of features and labels: one program logs what it found out about documents, another what
 // people said of them, and a third trains on both, which it asks for: --kwargs what=NAME. LABELS
 // are words as a.pdf=1. And a registry: `fit` trains, `serve` answers with the best that was
-// fitted.
+// fitted. And questions that are answered with an error, or could be.
 #include <flor/flor.h>
 
 #include <cmath>
@@ -76,18 +76,27 @@ std::size_t corrections() {
   }
 }
 
-void train() {
-  const char* const told = std::getenv("DIES_AT");
-  const int dies_at = told ? std::atoi(told) : -1;
-  // Rank 1 asks after rank 0 has, and after something was logged in between.
+/// In the epoch FIFO_AT, -1 and -2 are questions before the first, rank 1 asks after rank 0 has,
+/// and after something was logged in between.
+template <typename Ask>
+auto ask_in_turn(int epoch, Ask ask) {
   const char *const fifo = std::getenv("FIFO"), *const rank = std::getenv("RANK");
-  if (fifo && rank == std::string("1")) {
+  const char* const at = std::getenv("FIFO_AT");
+  const bool waits = fifo && epoch == (at ? std::atoi(at) : -1);
+  if (waits && rank == std::string("1")) {
     std::ifstream(fifo).get();
     if (std::system(std::getenv("MEANWHILE")) != 0) std::abort();
   }
-  const auto samples = dataset();
-  if (fifo && rank == std::string("0")) std::ofstream(fifo) << 'x';
-  const std::size_t corrected = corrections();
+  auto answer = ask();
+  if (waits && rank == std::string("0")) std::ofstream(fifo) << 'x';
+  return answer;
+}
+
+void train() {
+  const char* const told = std::getenv("DIES_AT");
+  const int dies_at = told ? std::atoi(told) : -1;
+  const auto samples = ask_in_turn(-1, dataset);
+  const std::size_t corrected = ask_in_turn(-2, corrections);
   std::cout << "corrections " << corrected << '\n';
   double weight = 0, bias = 0;
   const auto state = flor::checkpoints(weight, bias);
@@ -95,7 +104,8 @@ void train() {
     if (epoch == dies_at) std::raise(SIGKILL);
     if (flor::arg("fresh", false) ||
         std::getenv("ASKS_MORE")) {  // labels that come while it trains
-      const auto rows = flor::query({"label"}, {.experiment = "labels"});
+      const auto rows =
+          ask_in_turn(epoch, [] { return flor::query({"label"}, {.experiment = "labels"}); });
       std::cout << "fresh " << epoch << ' ' << rows.size() << '\n';
     }
     double loss = 0;
@@ -142,6 +152,80 @@ void serve() {
   std::cout << "serves " << x << '\n';
 }
 
+/// With DRIFT in the environment of a replay, what it logs is another loss.
+void log_source() {
+  double x = 0;
+  const auto state = flor::checkpoints(flor::named("x", x));
+  const bool extra = flor::arg("extra", false), drifts = std::getenv("DRIFT");
+  for (const int epoch : flor::loop("epoch", 2)) {
+    for ([[maybe_unused]] const int step : flor::loop("step", 2, flor::with(x))) {
+      x += 1;
+      if (drifts) flor::log("loss", x);
+    }
+    flor::log("loss", drifts ? x + 1 : x);
+    if (extra || drifts) flor::log("extra", x);
+    flor::log("epoch", epoch * 10);
+    if (const char* const note = std::getenv("NOTE")) flor::log("note", note);
+  }
+}
+
+void say_answer(const std::vector<std::string>& names, const flor::QueryOptions& options) {
+  try {
+    const flor::Rows rows = flor::query(names, options);
+    std::cout << "rows " << rows.size();
+    for (const std::string& column : rows.columns()) std::cout << ' ' << column;
+    std::cout << '\n';
+  } catch (const flor::Error& error) {
+    std::cout << "refused " << static_cast<int>(error.status()) << ' ' << error.what() << '\n';
+  }
+}
+
+void ask() {
+  say_answer({flor::arg("name", std::string("label"))},
+             {.experiment = flor::arg("of", std::string()), .latest = flor::arg("latest", false)});
+  for (const int epoch : flor::loop("epoch", 2)) flor::log("asked", epoch);
+}
+
+/// The index of the store is damaged while it trains.
+void ask_damaged() {
+  for (const int epoch : flor::loop("epoch", 3)) {
+    const char* const home = std::getenv("FLOR_HOME");
+    if (epoch == 1) std::ofstream(std::string(home) + "/catalog.db").flush();
+    say_answer({"label"}, {.experiment = "labels"});
+  }
+  std::cout << "trained" << std::endl;
+}
+
+void ask_what_is_wrong() {
+  for (const auto& [names, options] :
+       std::vector<std::pair<std::vector<std::string>, flor::QueryOptions>>{
+           {{}, {.run = {"features"}}},
+           {{"inc"}, {.run = {"features"}}},
+           {{"ink"}, {.run = {"features"}, .experiment = "features"}},
+           {{"ink"}, {.experiment = "fetures"}},
+           {{"ink"}, {.where = {"rate<"}}},
+           {{"ink"}, {.run = {"features"}, .epochs = "x"}}}) {
+    say_answer(names, options);
+  }
+  const auto scope = flor::iteration("document", 0);
+  say_answer({"ink"}, {.run = {"features"}});
+}
+
+struct Answers {
+  struct iterator {
+    int at = 0;
+    int operator*() const { return at; }
+    iterator& operator++() {
+      (void)flor::query({"ink"}, {.run = {"features"}});
+      ++at;
+      return *this;
+    }
+    bool operator==(int end) const { return at == end; }
+  };
+  iterator begin() const { return {}; }
+  int end() const { return 2; }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -152,21 +236,11 @@ int main(int argc, char** argv) {
   if (what == "train") train();
   if (what == "fit") fit();
   if (what == "serve") serve();
-  if (what == "wrong") {
-    for (const auto& [names, options] :
-         std::vector<std::pair<std::vector<std::string>, flor::QueryOptions>>{
-             {{}, {.run = {"features"}}},
-             {{"inc"}, {.run = {"features"}}},
-             {{"ink"}, {.run = {"features"}, .experiment = "features"}},
-             {{"ink"}, {.experiment = "fetures"}},
-             {{"ink"}, {.where = {"rate<"}}},
-             {{"ink"}, {.run = {"features"}, .epochs = "x"}}}) {
-      try {
-        (void)flor::query(names, options);
-        std::cout << "not refused\n";
-      } catch (const flor::Error& error) {
-        std::cout << "refused " << static_cast<int>(error.status()) << ' ' << error.what() << '\n';
-      }
-    }
+  if (what == "source") log_source();
+  if (what == "ask") ask();
+  if (what == "damaged") ask_damaged();
+  if (what == "wrong") ask_what_is_wrong();
+  if (what == "range") {
+    for (const int answer : flor::loop("answer", Answers{})) flor::log("answer", answer);
   }
 }

@@ -240,10 +240,95 @@ TEST_F(Queries, WhatIsWrongIsRefusedInOneLine) {
                           HasSubstr("refused 2 --run and --experiment exclude each other"),
                           HasSubstr("refused 3 no experiment 'fetures': did you mean 'features'?"),
                           HasSubstr("refused 2 condition 'rate<', column 6: expected a value"),
-                          HasSubstr("refused 2 --epochs x is no range of epochs")));
+                          HasSubstr("refused 2 --epochs x is no range of epochs"),
+                          HasSubstr("refused 2 flor::query ink --run features was called inside a "
+                                    "flor::iteration, which is no place in a loop: ask before "
+                                    "it")));
   EXPECT_THAT(inputs("wrong"), IsEmpty());
   const auto replayed = replay("wrong");
   EXPECT_EQ(replayed.out, refused.out);
+  EXPECT_THAT(replayed.err, AllOf(HasSubstr("verified"), Not(HasSubstr("not in the record"))));
+}
+
+TEST_F(Queries, TheRangeOfAMainLoopAsksNothing) {
+  record("features", "features");
+  const auto refused = curate(recording("range", "range"));
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_THAT(refused.err,
+              HasSubstr("flor::query ink --run features was called by the range of a main loop, "
+                        "over whose elements a replay steps: ask in the loop's body, or before "
+                        "the loop"));
+}
+
+TEST_F(Queries, DoubtfulValuesDoNotChangeTheAnswer) {
+  record("src", "source", {}, {"extra=true"});
+  const store::Run newer = record("src", "source");
+  const auto said = [&](const std::string& name) {
+    const std::string asker = "asks_" + name + std::to_string(bench_.run_count());
+    const auto result = curate(recording(asker, "ask", {"name=" + name, "of=src", "latest=true"}));
+    return lines_with(result.out, {"rows", "refused"});
+  };
+  const Words extra = said("extra"), loss = said("loss");
+  EXPECT_THAT(extra, ElementsAre("rows 2 run experiment loop epoch step ordinal extra origin "
+                                 "verdict"));
+  EXPECT_THAT(loss, ElementsAre("rows 2 run experiment loop epoch step ordinal loss origin "
+                                "verdict"));
+  ProcessOptions options = bench_.options();
+  options.environment["DRIFT"] = "1";
+  const auto replayed = bench_.run(
+      "curator", {"--replay_flor", "--flor_run", newer.key, "--flor_probe", "step"}, options);
+  EXPECT_THAT(replayed.err, HasSubstr("doubtful"));
+  EXPECT_THAT(flor({"query", "extra", "--run", newer.key, "--csv"}).out, HasSubstr("doubtful"));
+  EXPECT_EQ(said("extra"), extra);
+  EXPECT_EQ(said("loss"), loss);
+}
+
+TEST_F(Queries, AValueThatIsCalledAsAnotherColumnHasAColumnOfItsOwn) {
+  record("src", "source");
+  const auto result = curate(recording("asks", "ask", {"name=epoch", "of=src"}));
+  EXPECT_THAT(lines_of(result.out), ElementsAre("rows 2 run experiment loop epoch step ordinal "
+                                                "value:epoch origin verdict"));
+}
+
+TEST_F(Queries, TheFirstRunOfItsNameIsNotAnsweredByARunOfAnother) {
+  record("labels", "labels");
+  const auto first = curate(recording("asks", "ask"));
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out,
+              HasSubstr("refused 3 there is no other run of 'asks' in this repository: name a run "
+                        "or an experiment, 'flor list' shows which there are"));
+  const auto second = curate(recording("asks", "ask", {"name=asked"}));
+  EXPECT_THAT(second.out, HasSubstr("rows 2 "));
+}
+
+TEST_F(Queries, ASecretInAnAnswerIsRefusedAndItsReplayIsToldTheSame) {
+  ProcessOptions options = bench_.options();
+  options.environment["NOTE"] = "password=hunter2hunter2";
+  EXPECT_EQ(bench_.run("curator", recording("src", "source"), options).status, 0);
+  const auto refused = curate(recording("asks", "ask", {"name=note", "of=src"}));
+  EXPECT_EQ(refused.status, 0) << refused.err;
+  EXPECT_THAT(refused.out,
+              HasSubstr("refused 2 flor::query note --experiment src: a value in the column 'note' "
+                        "reads like a secret, which no record may hold: ask for other values"));
+  const auto replayed = replay("asks");
+  EXPECT_EQ(replayed.status, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, refused.out);
+  EXPECT_THAT(replayed.err, HasSubstr("verified"));
+}
+
+TEST_F(Queries, TheWordsOfAQuestionAreNoNameOfASecret) {
+  record("auth", "source");
+  const auto result = curate(recording("asks", "ask", {"name=loss", "of=auth"}));
+  EXPECT_THAT(result.out, HasSubstr("rows 2 "));
+}
+
+TEST_F(Queries, AStoreThatIsDamagedMeanwhileDoesNotEndTheTraining) {
+  record("labels", "labels");
+  const auto result = curate(recording("damaged", "damaged"));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("rows 2 "), HasSubstr("refused 4 "), HasSubstr("trained")))
+      << result.err;
+  EXPECT_THAT(result.err, Not(HasSubstr("terminate"))) << result.err;
 }
 
 TEST_F(Queries, AQuestionThatTheRecordDoesNotHaveMakesAReplayDoubtful) {
@@ -282,7 +367,20 @@ TEST_F(Queries, AServerAnswersWithTheBestOfARegistryAndItsReplayWithTheOneThatWa
 class QueryRanks : public Ranks {
  protected:
   ~QueryRanks() override {
-    for (const char* name : {"FIFO", "MEANWHILE"}) ::unsetenv(name);
+    for (const char* name : {"FIFO", "FIFO_AT", "MEANWHILE"}) ::unsetenv(name);
+  }
+  /// Labels are added before rank 1 asks in that epoch.
+  void log_in_between(int epoch, const std::string& name = "labels") const {
+    const auto fifo = bench_.home().parent_path() / "fifo";
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    ::setenv("FIFO", fifo.c_str(), 1);
+    ::setenv("FIFO_AT", std::to_string(epoch).c_str(), 1);
+    ::setenv("MEANWHILE",
+             fmt::format("env -u RANK -u WORLD_SIZE -u MASTER_ADDR -u MASTER_PORT LABELS='b.pdf=1 "
+                         "c.pdf=0' {} --flor {} --kwargs what=labels >&2",
+                         program("curator").string(), name)
+                 .c_str(),
+             1);
   }
   void record_sources() const {
     for (const char* what : {"features", "labels"}) {
@@ -308,20 +406,31 @@ TEST_F(QueryRanks, EachAsksForItself) {
 
 TEST_F(QueryRanks, OtherRowsAreSaid) {
   record_sources();
-  const auto fifo = bench_.home().parent_path() / "fifo";
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  ::setenv("FIFO", fifo.c_str(), 1);
-  ::setenv("MEANWHILE",
-           fmt::format("env -u RANK -u WORLD_SIZE -u MASTER_ADDR -u MASTER_PORT LABELS='b.pdf=1 "
-                       "c.pdf=0' {} --flor labels --kwargs what=labels >&2",
-                       program("curator").string())
-               .c_str(),
-           1);
+  log_in_between(-1);
   const auto results = record(2, {}, "curator");
   EXPECT_THAT(results[0].err, Not(HasSubstr("other rows")));
   EXPECT_THAT(results[1].err,
               HasSubstr("flor::query label --experiment labels --latest: rank 1 was "
                         "given other rows than rank 0"));
+}
+
+TEST_F(QueryRanks, RowsAreOtherThanNone) {
+  record_sources();
+  log_in_between(-2, "corrections");
+  EXPECT_THAT(record(2, {}, "curator")[1].err,
+              HasSubstr("flor::query label --experiment corrections: rank 1 was given other rows "
+                        "than rank 0"))
+      << "which was told that there are none";
+}
+
+TEST_F(QueryRanks, OtherRowsAreSaidOfALaterEpochToo) {
+  record_sources();
+  log_in_between(2);
+  const auto results = record(2, {"--kwargs", "fresh=true"}, "curator");
+  EXPECT_THAT(lines_with(results[1].out, {"fresh"}), Contains("fresh 1 2")) << results[1].out;
+  EXPECT_THAT(results[1].err,
+              HasSubstr("flor::query label --experiment labels: rank 1 was given other rows than "
+                        "rank 0"));
 }
 
 }  // namespace

@@ -60,8 +60,9 @@ class PinnedCall {
   /// The function is called between `begin` and one of the others.
   void begin();
   void end() noexcept;
-  void keep(PinnedValue value);    ///< it returned this; throws UsageError where that is a secret
-  void keep_exception() noexcept;  ///< it threw the current exception
+  void keep(PinnedValue value);  ///< it returned this; throws UsageError where that is a secret
+  void keep_checked(PinnedValue value);  ///< the same for what was searched for secrets already
+  void keep_exception() noexcept;        ///< it threw the current exception
   void keep_exception(std::string_view type, std::string_view message) noexcept;
   /// The record has a value of another type. `now`: "a vector of f32".
   [[noreturn]] void refuse_type(const std::string& now) const;

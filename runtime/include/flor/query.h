@@ -14,8 +14,8 @@ namespace flor {
 /// The answer to a question: rows of cells, with columns by name. The columns are those of
 /// `flor query --csv`: run, experiment, loop, epoch, step, one for the number of the iteration of
 /// each loop by its name and one for its value (document, document_value), ordinal, the values
-/// asked for, origin and verdict. Two rows with equal columns, names and cells, to the last bit,
-/// are equal.
+/// asked for, origin and verdict. A value that is called as another column, as epoch, has the
+/// column `value:epoch`. Two rows with equal columns, names and cells, to the last bit, are equal.
 class Rows {
  public:
   /// Nothing, where a row has no value in the column; JSON, tables and histograms are texts.
@@ -120,23 +120,25 @@ struct QueryOptions {
 ///   }
 ///
 /// The question means what it means to `flor query`; without runs, experiment and condition it is
-/// about the latest run of the name last recorded in this repository. The run that asks, and other
-/// ranks of it, are left out; so are doubtful values, unless `all` is set, and rows with no value
-/// asked for. Rows are ordered by run, newest first within `latest` and an experiment, and by
+/// about the latest run of the name last recorded in this repository; outside of repositories,
+/// about the latest of all. The run that asks, and other ranks of it, are left out (the first run
+/// of its name has to name another); so are doubtful values, unless `all` is set, and rows with no
+/// value asked for. Rows are ordered by run, newest first within `latest` and an experiment, and by
 /// place.
 ///
 /// In a recorded session the answer is an input of the run: the rows are kept with it, `flor show`
 /// lists the question with the runs that its rows came from, and a replay, a resumed or a forked
 /// run is given the kept rows up to where it goes on, whatever was logged, found by replays or
-/// removed since, as by flor::pinned. So is a program that came past the NotFound of a question
-/// that had no answer. A question that the record does not have is asked of the store as it is now;
+/// removed since, as by flor::pinned. A program that came past the error of a question meets the
+/// same one again. A question that the record does not have is asked of the store as it is now;
 /// a replay is doubtful from there on. Without a session nothing is kept, and the store is
 /// $FLOR_HOME, else ~/.flor. Each rank asks for itself; where one of them is given other rows than
-/// another, a line says so.
+/// another at the same place, a line says so.
 ///
-/// With a session only for the thread of flor::init, and not inside of flor::pinned. Throws
-/// NotFound where no run or no value has such a name; UsageError where options exclude each other,
-/// a condition cannot be read, a value is a tensor or an image, or the question reads like a
+/// With a session only for the thread of flor::init; not inside of flor::pinned or of a
+/// flor::iteration, nor in the range of a main loop: ask before them. Throws NotFound where no run
+/// or no value has such a name; UsageError where options exclude each other, a condition cannot be
+/// read, a value is a tensor or an image, or the question or a text of the answer reads like a
 /// secret; Error where the answer has more than 2 million values or 64 MiB.
 Rows query(const std::vector<std::string>& names, const QueryOptions& options = {});
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <set>
 #include <utility>
@@ -67,20 +68,34 @@ Rows::Cell cell_of(store::ValueType type, const store::Scalar& value, const std:
 
 Rows::Cell index_cell(std::int64_t index) { return index < 0 ? Rows::Cell() : Rows::Cell(index); }
 
-/// The rows in which one of the first `asked` metrics, or any if all are wanted, has a value.
-Rows rows_of(const ask::Answer& answer, std::size_t asked) {
-  std::vector<std::string> columns{"run", "experiment", "loop", "epoch", "step"};
+/// The names of the columns. A value that is called as one of the others is `value:epoch`.
+std::vector<std::string> titles_of(const ask::Answer& answer) {
+  std::vector<std::string> titles{"run", "experiment", "loop", "epoch", "step"};
   const auto& loops = answer.loops().titles();
-  columns.insert(columns.end(), loops.begin(), loops.end());
-  columns.emplace_back("ordinal");
-  columns.insert(columns.end(), answer.metrics().begin(),
-                 answer.metrics().begin() + static_cast<std::ptrdiff_t>(asked));
-  columns.insert(columns.end(), {"origin", "verdict"});
+  titles.insert(titles.end(), loops.begin(), loops.end());
+  titles.emplace_back("ordinal");
+  std::set<std::string> taken(titles.begin(), titles.end());
+  taken.insert({"origin", "verdict"});
+  const std::set<std::string> names(answer.metrics().begin(), answer.metrics().end());
+  for (const std::string& name : answer.metrics()) {
+    std::string title = name;
+    while (taken.contains(title) || (title != name && names.contains(title))) {
+      title.insert(0, "value:");
+    }
+    taken.insert(title);
+    titles.push_back(std::move(title));
+  }
+  titles.insert(titles.end(), {"origin", "verdict"});
+  return titles;
+}
+
+/// The rows in which one of the metrics has a value.
+Rows rows_of(const ask::Answer& answer) {
   std::vector<Rows::Cell> cells;
   for (const ask::RunRows& rows : answer.runs()) {
     for (const std::size_t i : rows.shown) {
       const auto& row = rows.rows().row(i);
-      const auto values = rows.rows().cells(i).first(asked);
+      const auto values = rows.rows().cells(i);
       if (std::ranges::count(values, nullptr) == std::ssize(values)) continue;
       cells.insert(cells.end(),
                    {rows.run.key, rows.run.start.experiment, ask::loop_text(row.place->path),
@@ -89,15 +104,14 @@ Rows rows_of(const ask::Answer& answer, std::size_t asked) {
         cells.push_back(cell ? cell_of(cell->type, cell->value, "an iteration") : Rows::Cell());
       }
       cells.emplace_back(row.ordinal);
-      for (std::size_t at = 0; at < asked; ++at) {
-        const store::Value* value = values[at];
+      for (const store::Value* value : values) {
         cells.push_back(value ? cell_of(value->type, value->value, value->name) : Rows::Cell());
       }
       cells.emplace_back(ask::origin_of(values));
       cells.emplace_back(ask::verdict_of(values));
     }
   }
-  return {std::move(columns), std::move(cells)};
+  return {titles_of(answer), std::move(cells)};
 }
 
 Rows answered(const store::Store& store, const std::vector<std::string>& names,
@@ -113,6 +127,7 @@ Rows answered(const store::Store& store, const std::vector<std::string>& names,
                          .hindsight = options.hindsight,
                          .evaluated = options.evaluated,
                          .all = options.all,
+                         .doubtful = options.all,
                          .without = std::move(without),
                          .values_max = kValuesMax};
   question.check();
@@ -121,8 +136,21 @@ Rows answered(const store::Store& store, const std::vector<std::string>& names,
                      "flor::query({NAME...})");
   answer.choose_rows(question, [](std::int64_t) { return std::vector<std::string>(); });
   answer.read_loops(store, ask::LoopColumns::Form::whole);
-  const std::size_t asked = std::set(names.begin(), names.end()).size();
-  return rows_of(answer, options.all ? answer.metrics().size() : asked);
+  return rows_of(answer);
+}
+
+/// The texts of the rows, which are no secrets of the program that logged them.
+void refuse_secrets(const QueryCall& call, const Rows& rows) {
+  const std::size_t columns = rows.columns().size();
+  std::vector<const std::string*> last(columns,
+                                       nullptr);  // most come many times, one after another
+  for (std::size_t i = 0; i < rows.cells().size(); ++i) {
+    const auto* text = std::get_if<std::string>(&rows.cells()[i]);
+    const std::string*& before = last[i % columns];
+    if (!text || (before && *before == *text)) continue;
+    call.refuse_secret(rows.columns()[i % columns], *text);
+    before = text;
+  }
 }
 
 std::vector<std::string> runs_in(const Rows& rows) {
@@ -143,15 +171,16 @@ std::string ask_and_keep(QueryCall& call, const std::vector<std::string>& names,
   try {
     Runtime& session = *runtime();
     (void)session.store().catalog().follow();
-    const std::string answer = encode_rows(
-        answered(session.store(), names, options, QueryCall::own_runs()), kRowsBytesMax);
+    const Rows rows = answered(session.store(), names, options, QueryCall::own_runs());
+    refuse_secrets(call, rows);
+    std::string answer = encode_rows(rows, kRowsBytesMax);
     call.keep(answer);
     return answer;
-  } catch (const UsageError&) {  // a mistake in the program, which its record need not have
-    call.end();
-    throw;
   } catch (const Error& error) {
     call.keep_error(error.status(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    call.keep_error(ExitStatus::failed, error.what());
     throw;
   } catch (...) {
     call.end();

@@ -1,6 +1,7 @@
 #include "load/query_call.h"
 
 #include "base/notice.h"
+#include "base/text.h"
 #include "load/input_choice.h"
 #include "session/pinned.h"
 #include "session/runtime.h"
@@ -13,8 +14,11 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdlib>
+#include <exception>
+#include <map>
 #include <span>
 #include <utility>
+#include <variant>
 
 namespace flor::detail {
 namespace {
@@ -35,31 +39,52 @@ std::string checked(std::string words) {
       "flor::query: the question reads like a secret, which no record may hold: ask without it");
 }
 
-/// From here on a run that was killed and is resumed is told the same.
-void make_durable() {
-  Runtime* session = runtime();
-  if (!session || session->mode() != Mode::record) return;
-  run_inside([&] { (void)session->find_checkpoint(false); });  // it waits for all that was logged
+std::string text_in(const nlohmann::json& record, const char* key) {
+  if (!record.is_object()) return {};
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Says where another rank was given other rows. What each was given is durable before it looks, so
-/// that the later one of two sees both.
-void compare_ranks(Runtime& session, const std::string& words, const store::Digest& digest,
-                   std::int64_t epoch) {
+/// An answer as it is compared with that of another rank: the content of rows, the kind of an
+/// error, whose message may count runs.
+std::string compared(const store::Value& answer) {
+  const auto* text = std::get_if<std::string>(&answer.value);
+  if (!text || answer.type == store::ValueType::tensor) return text ? *text : std::string();
+  return text_in(nlohmann::json::parse(*text, nullptr, false), kThrewKey);
+}
+
+/// The answers that the run was given at this place, by their ordinals.
+std::map<std::int64_t, std::string> answers_at(const store::Catalog& catalog, std::int64_t run,
+                                               const std::string& words,
+                                               const store::Place& place) {
+  store::ValueQuery query;
+  query.run = run;
+  query.names = {fmt::format("{}{}{}", kPinnedPrefix, kQueryPrefix, words)};
+  query.first_epoch = query.last_epoch = place.epoch;
+  query.hindsight = query.evaluated = false;
+  std::map<std::int64_t, std::string> answers;
+  for (const store::Value& answer : catalog.values(query)) {
+    if (answer.place == place) answers.emplace(answer.ordinal, compared(answer));
+  }
+  return answers;
+}
+
+/// Says where another rank was given another answer to the last question here. What each was given
+/// is durable before it looks, so that the later one of two sees both.
+void compare_ranks(Runtime& session, const std::string& words) {
   const store::Run& run = session.run();
   if (!run.start.rank) return;
-  make_durable();
+  const store::Catalog& catalog = session.store().catalog();
   (void)session.store().catalog().follow();
-  for (const store::Run& rank : session.store().catalog().ranks(run.start.rank->group)) {
+  const store::Place place = VisitedPlaces().next(session.journal()).place;
+  const auto own = answers_at(catalog, run.id, words, place);
+  if (own.empty()) return;
+  const auto& last = *own.rbegin();
+  for (const store::Run& rank : catalog.ranks(run.start.rank->group)) {
     if (rank.id == run.id) continue;
-    bool asked = false, equal = false;
-    for (const store::UsedFile& file : store::files_of(session.store(), rank.id)) {
-      if (file.kind != store::UsedKind::query || file.name != words || file.epoch != epoch)
-        continue;
-      asked = true;
-      equal = equal || file.digest == digest;
-    }
-    if (!asked || equal) continue;
+    const auto others = answers_at(catalog, rank.id, words, place);
+    const auto other = others.find(last.first);
+    if (other == others.end() || other->second == last.second) continue;
     say(Level::warn, fmt::format("flor::query {}: rank {} was given other rows than rank {}, since "
                                  "a run logged something in between: name the runs, or ask where "
                                  "nothing else is recorded",
@@ -79,18 +104,12 @@ std::optional<std::string> QueryCall::recorded() const {
     return std::string(reinterpret_cast<const char*>(value->content.data()), value->content.size());
   }
   const auto record = nlohmann::json::parse(value->text, nullptr, false);
-  const auto text = [&](const char* key) {
-    const auto found = record.is_object() ? record.find(key) : record.end();
-    return record.is_object() && found != record.end() && found->is_string()
-               ? found->get<std::string>()
-               : std::string();
-  };
-  const std::string threw = text(kThrewKey);
+  const std::string threw = text_in(record, kThrewKey);
   if (!threw.starts_with(kStatusPrefix)) {
     throw Damaged(fmt::format("flor::query {}: the record has something else than rows", words_));
   }
   const int status = std::atoi(threw.c_str() + kStatusPrefix.size());
-  throw_as(static_cast<ExitStatus>(status), text("message"));
+  throw_as(static_cast<ExitStatus>(status), text_in(record, "message"));
 }
 
 std::vector<std::string> QueryCall::own_runs() {
@@ -105,16 +124,53 @@ std::vector<std::string> QueryCall::own_runs() {
   return keys;
 }
 
+void QueryCall::refuse_secret(std::string_view column, std::string_view text) const {
+  const bool is_plain = store::masked(text) == text;
+  // A value that reads ***, since it was masked when it was logged, is no secret any more.
+  if (is_plain && (store::is_masked(text) || !store::is_secret(column, text))) return;
+  const std::string whose =
+      column.empty() ? std::string() : fmt::format(" in the column '{}'", store::printable(column));
+  throw UsageError(
+      fmt::format("flor::query {}: a value{} reads like a secret, which no record may hold: ask "
+                  "for other values",
+                  words_, whose));
+}
+
 void QueryCall::keep(const std::string& answer) {
-  call_.keep(PinnedValue::array(kRowsName, store::ElementType::u8,
-                                static_cast<std::int64_t>(answer.size()), answer.data(),
-                                answer.size()));
-  make_durable();
+  call_.keep_checked(PinnedValue::array(kRowsName, store::ElementType::u8,
+                                        static_cast<std::int64_t>(answer.size()), answer.data(),
+                                        answer.size()));
+  settle();
 }
 
 void QueryCall::keep_error(ExitStatus status, std::string_view message) noexcept {
-  call_.keep_exception(fmt::format("{}{}", kStatusPrefix, static_cast<int>(status)), message);
-  make_durable();
+  try {
+    call_.keep_exception(fmt::format("{}{}", kStatusPrefix, static_cast<int>(status)), message);
+  } catch (const std::exception&) {  // no memory for a line of text
+    call_.end();
+  }
+  settle();
+}
+
+/// From here on a run that was killed and is resumed is told the same. A store that fails here is
+/// no matter of the question, which has been answered.
+void QueryCall::settle() const noexcept {
+  Runtime* session = runtime();
+  if (!session || session->mode() != Mode::record) return;
+  try {
+    run_inside([&] {
+      (void)session->find_checkpoint(false);  // it waits for all that was logged
+      compare_ranks(*session, words_);
+    });
+  } catch (const std::exception& error) {
+    try {
+      say(Level::warn, fmt::format("flor::query {}: the answer is not durable yet, and a run that "
+                                   "is resumed may be given another: {}",
+                                   words_, error.what()));
+    } catch (...) {  // a lost notice is no reason to disturb the training
+    }
+  } catch (...) {  // as above
+  }
 }
 
 void QueryCall::entered(const std::string& answer, std::int64_t rows,
@@ -136,7 +192,6 @@ void QueryCall::entered(const std::string& answer, std::int64_t rows,
     input.digest = store::item_digest(std::as_bytes(std::span(answer)));
     input.epoch = epoch_of(session->journal());
     session->files().asked(input, runs);
-    compare_ranks(*session, words_, input.digest, input.epoch);
   });
 }
 

@@ -31,13 +31,19 @@ class QueryCall {
   static std::vector<std::string> own_runs();
   void begin() { call_.begin(); }
   void end() noexcept { call_.end(); }
+  /// Throws UsageError where the text, of a column of that name, is a secret: no record may hold
+  /// it. An answer is searched before it is kept.
+  void refuse_secret(std::string_view column, std::string_view text) const;
   void keep(const std::string& answer);
+  /// Also of a refused question: a program that comes past it is told so again.
   void keep_error(ExitStatus status, std::string_view message) noexcept;
   /// The answer, asked or recorded, is an input of a run that is recorded. `runs`: keys of those
   /// that it came from.
   void entered(const std::string& answer, std::int64_t rows, std::vector<std::string> runs) const;
 
  private:
+  void settle() const noexcept;
+
   std::string words_;
   PinnedCall call_;
 };

@@ -215,6 +215,7 @@ PinnedCall::PinnedCall(std::string_view name) : name_(name) {
   if (!session) return;
   pins_ = true;
   if (name.empty()) throw UsageError("flor::pinned(\"\"): a pinned value needs a name");
+  const bool is_query = name.starts_with(kQueryPrefix);
   if (!session->own_thread()) {
     throw UsageError(
         fmt::format("{} was called in another thread than flor::init: call it where the loops are",
@@ -223,20 +224,20 @@ PinnedCall::PinnedCall(std::string_view name) : name_(name) {
   if (inside_pinned) {
     throw UsageError(fmt::format(
         "{} was called by the function of another pinned value, which a replay does not "
-        "call: pin one of the two",
-        print_pinned_call(name)));
+        "call: {}",
+        print_pinned_call(name), is_query ? "ask before it" : "pin one of the two"));
   }
   if (named_iteration()) {
     throw UsageError(
-        fmt::format("flor::pinned(\"{}\") was called inside a flor::iteration, which is no place "
-                    "in a loop: pin the value before it",
-                    name));
+        fmt::format("{} was called inside a flor::iteration, which is no place in a loop: {} "
+                    "before it",
+                    print_pinned_call(name), is_query ? "ask" : "pin the value"));
   }
   if (session->is_between_epochs()) {
     throw UsageError(
-        fmt::format("flor::pinned(\"{}\") was called by the range of a main loop, over whose "
-                    "elements a replay steps: pin the value in the loop's body, or before the loop",
-                    name));
+        fmt::format("{} was called by the range of a main loop, over whose elements a replay "
+                    "steps: {} in the loop's body, or before the loop",
+                    print_pinned_call(name), is_query ? "ask" : "pin the value"));
   }
   run_inside([&] {
     const auto recorded = session->recorded_pinned(name_);
@@ -262,6 +263,11 @@ void PinnedCall::keep(PinnedValue value) {
     keep_exception(kUsageError, error.what());
     throw;
   }
+  keep_checked(std::move(value));
+}
+
+void PinnedCall::keep_checked(PinnedValue value) {
+  end();
   if (std::exchange(kept_, true)) return;
   Runtime* session = runtime();  // the function may have ended it
   if (!session) return;
