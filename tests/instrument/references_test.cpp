@@ -83,6 +83,8 @@ TEST(References, ToObjectsOfTheProgramAndToUnknownOnesAreAskedAbout) {
               ElementsAre(HasSubstr("does 'h'")));
   EXPECT_THAT(asked(part, "A h[3];", "auto& v = h[0].s; v += w;"),
               ElementsAre(HasSubstr("does 'h'")));
+  EXPECT_THAT(asked(part, "std::vector<double> k(3); auto* p = &k;", "(*p)[0] += w;"),
+              ElementsAre(HasSubstr("does 'p' (a pointer)")));
   EXPECT_THAT(asked("double& get();", "", "auto& v = get(); v += w;"),
               ElementsAre(HasSubstr("changes 'v', a reference to something")));
   EXPECT_THAT(

@@ -43,6 +43,11 @@ std::set<int> Carried::written(Loop loop) const {
     if (!changes || program_.variable(variable).type.constant) continue;
     const auto& all = references_.shared(variable);
     stood_for.insert(all.begin(), all.end());
+    const Variable& v = program_.variable(variable);
+    if (v.body >= 0 || v.at != 0 || variable == program_.model().outside()) continue;
+    for (const int other : program_.effects().reachable(variable)) {  // [&sum = total]
+      if (program_.variable(other).body == loop.body) stood_for.insert(other);
+    }
   }
   out.insert(stood_for.begin(), stood_for.end());
   through.insert(stood_for.begin(), stood_for.end());

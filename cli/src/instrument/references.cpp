@@ -14,6 +14,8 @@ constexpr int kRootsDeepMax = 12;
 constexpr std::array<std::string_view, 5> kTakers = {"ref", "addressof", "tie", "span",
                                                      "forward_as_tuple"};
 
+constexpr std::array<std::string_view, 3> kViews = {"span", "reference_wrapper", "mdspan"};
+
 /// Whether a method gives a new value, and no iterator or view.
 bool is_fresh_method(std::string_view name) {
   return sources::method_purity(name).fresh && name != "find";
@@ -64,6 +66,7 @@ bool References::copies_content(int id) const {
   const Variable& v = program_.variable(id);
   if (v.type.pointer) return false;
   const StateType type = types_.of(id);
+  if (v.type.view || sources::one_of(std::string_view(type.name), kViews)) return false;
   switch (type.kind) {
     case StateKind::number:
     case StateKind::engine:
@@ -184,7 +187,8 @@ std::set<int> References::roots(int body, Range e, bool copied, int depth) const
       k = behind;
     } else {
       const int id = model.resolve(body, reader.text(k), k);
-      if (id >= 0) out.insert(id);
+      const bool copy = copied && !taken && id >= 0 && types_.of(id).kind == StateKind::number;
+      if (id >= 0 && !copy) out.insert(id);
       k = angles;
     }
   }
@@ -206,9 +210,6 @@ std::set<int> References::roots(int body, Range e, bool copied, int depth) const
     } else {
       ++k;
     }
-  }
-  if (copied && !taken) {
-    std::erase_if(out, [&](int id) { return types_.of(id).kind == StateKind::number; });
   }
   return out;
 }

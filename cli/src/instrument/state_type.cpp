@@ -134,10 +134,13 @@ StateType StateTypes::of(int id, int depth) const {
   const auto declared = place.reader->declared(place.at, place.begin);
   if (!declared || declared->binding) return {};
   StateType type = of_tokens(*place.reader, declared->type, depth);
-  bool deduced = false;
+  bool deduced = false, pointer = false;
   for (std::size_t k = declared->type.begin; k < declared->type.end; ++k) {
     deduced = deduced || place.reader->is(k, "auto");
+    pointer = pointer || place.reader->is(k, "*");
   }
+  pointer = pointer || (place.reader->is(place.at + 1, "=") && place.reader->is(place.at + 2, "&"));
+  if (deduced && pointer) return {StateKind::other, "a pointer"};
   if (deduced && place.reader->is(place.at + 1, "=")) {
     std::size_t end = place.at + 2;
     while (end < place.reader->size() && !place.reader->is(end, ";") &&
