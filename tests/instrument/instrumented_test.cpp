@@ -66,7 +66,7 @@ TEST_P(InstrumentedPrograms, AnswerWhatARunWouldHaveLogged) {
 }
 
 std::vector<std::string> programs() {
-  std::vector<std::string> names = {"clusters", "line_fit"};
+  std::vector<std::string> names = {"clusters", "line_fit", "other_names"};
 #ifdef FLOR_TEST_TORCH
   for (const char* name : {"adversarial", "characters", "digits", "folds", "inline_loop",
                            "scheduled", "trainer_class", "until_good"}) {

@@ -10,11 +10,6 @@ namespace {
 using sources::Extent;
 using sources::Keys;
 
-bool holds(const Keys& keys, int variable) {
-  return keys.holds(variable, Extent::whole) || keys.holds(variable, Extent::part) ||
-         keys.holds(variable, Extent::rebound);
-}
-
 /// Whether checkpoints of a whole object say all: no reading order decides about it.
 bool is_object(StateKind kind) {
   return kind == StateKind::module || kind == StateKind::script || kind == StateKind::optimizer ||
@@ -41,6 +36,21 @@ std::set<int> Carried::written(Loop loop) const {
       if (extent != Extent::rebound) through.insert(variable);
     }
   }
+  out.merge(drawn_from(loop));
+  std::set<int> stood_for;
+  for (const int variable : out) {
+    const bool changes = through.contains(variable) || program_.variable(variable).type.reference;
+    if (!changes || program_.variable(variable).type.constant) continue;
+    const auto& all = references_.shared(variable);
+    stood_for.insert(all.begin(), all.end());
+    const Variable& v = program_.variable(variable);
+    if (v.body >= 0 || v.at != 0 || variable == program_.model().outside()) continue;
+    for (const int other : program_.effects().reachable(variable)) {  // [&sum = total]
+      if (program_.variable(other).body == loop.body) stood_for.insert(other);
+    }
+  }
+  out.insert(stood_for.begin(), stood_for.end());
+  through.insert(stood_for.begin(), stood_for.end());
   for (const int variable : through) {
     const StateKind kind = types_.of(variable).kind;
     const bool leads = kind == StateKind::optimizer || kind == StateKind::scheduler ||
@@ -55,6 +65,33 @@ std::set<int> Carried::written(Loop loop) const {
   return out;
 }
 
+/// The random engines that the loop, or a function that it calls, names: libtorch takes its
+/// generators by value, and they change all the same.
+std::set<int> Carried::drawn_from(Loop loop) const {
+  std::set<int> out;
+  const Range whole = program_.step(loop).whole;
+  for (std::size_t v = 0; v < program_.model().variables().size(); ++v) {
+    const auto id = static_cast<int>(v);
+    const Variable& variable = program_.variable(id);
+    if (variable.name.empty() || (variable.body >= 0 && variable.body != loop.body)) continue;
+    if (types_.of(id).kind != StateKind::engine) continue;
+    bool named = program_.mentions(loop.body, whole, id);
+    if (!named && variable.body < 0) {
+      named = std::ranges::any_of(tensors_.running(loop.body, whole), [&](int callee) {
+        return program_.mentions(callee, program_.body(callee).block, id);
+      });
+    }
+    if (named) out.insert(id);
+  }
+  return out;
+}
+
+/// Whether one of the keys is the variable, or a reference to it or to a part of it.
+bool Carried::names(const Keys& keys, int variable) const {
+  return std::ranges::any_of(
+      keys, [&](const auto& key) { return references_.is_it(key.first, variable); });
+}
+
 bool Carried::is_visible(Loop loop, const Variable& variable) const {
   const Body& body = program_.body(loop.body);
   const Range whole = program_.step(loop).whole;
@@ -67,67 +104,8 @@ bool Carried::is_visible(Loop loop, const Variable& variable) const {
   return std::ranges::find(fields, variable.name) != fields.end();
 }
 
-/// Whether a function of these sources that changes its parameter gets the tensor.
-bool Carried::is_given_away(Loop loop, int variable) const {
-  for (const int s : program_.steps_in(loop.body, program_.step(loop).whole)) {
-    for (const sources::Call& call : program_.effects().of(loop.body, s).calls) {
-      for (const int callee : call.bodies) {
-        for (const int parameter : program_.effects().summary(callee).writes) {
-          const auto index = static_cast<std::size_t>(parameter);
-          if (parameter < 0 || index >= call.arguments.size()) continue;
-          if (!holds(call.arguments[index], variable)) continue;
-          const int id = program_.body(callee).parameters[index];
-          for (std::size_t t = 0; t < program_.body(callee).steps.size(); ++t) {
-            const auto& effects = program_.effects().of(callee, static_cast<int>(t));
-            const bool by_name =
-                types_.of(id).kind != StateKind::tensor
-                    ? holds(effects.writes, id)
-                    : program_.variable(id).type.reference && holds(effects.assigned, id);
-            if (by_name) return true;
-          }
-        }
-      }
-    }
-  }
-  return false;
-}
-
 bool Carried::is_tensor_changed(Loop loop, int variable) const {
-  const Range whole = program_.step(loop).whole;
-  const Reader& reader = *program_.body(loop.body).reader;
-  for (const int s : program_.steps_in(loop.body, whole)) {
-    if (holds(program_.effects().of(loop.body, s).assigned, variable)) return true;
-  }
-  for (std::size_t k = whole.begin; k < whole.end; ++k) {
-    if (!reader.is_name(k) || program_.model().resolve(loop.body, reader.text(k), k) != variable) {
-      continue;
-    }
-    if (k > 0 && reader.is(k - 1, "&") && !reader.operand_ends_before(k - 1)) return true;
-    // A chain of members such as w.data().sub_(g), and w.grad().zero_().
-    for (std::size_t i = k + 1; i + 1 < whole.end;) {
-      if (reader.is(i, "(") || reader.is(i, "[")) {
-        i = reader.behind(i);
-      } else if (reader.is(i, ".") || reader.is(i, "->")) {
-        const std::string_view name = reader.text(i + 1);
-        if (sources::works_in_place(name) || name == "set_data" || name == "data_ptr" ||
-            name == "mutable_grad" || name == "accessor") {
-          return true;
-        }
-        i += 2;
-      } else {
-        break;
-      }
-    }
-    // The first argument of torch::nn::init::xavier_uniform_(w).
-    const auto around = reader.bracket_around(k);
-    if (around && *around > 0 && reader.is(*around, "(") && k == *around + 1 &&
-        reader.text(*around - 1).ends_with('_') &&
-        !(*around > 1 && (reader.is(*around - 2, ".") || reader.is(*around - 2, "->")))) {
-      return true;
-    }
-  }
-  if (is_trained(loop, variable)) return true;
-  return is_given_away(loop, variable);
+  return tensors_.in_loop(loop, variable) || is_trained(loop, variable);
 }
 
 /// Whether an optimizer that the loop uses was made of the tensor.
@@ -178,7 +156,7 @@ bool Carried::is_changed(Loop loop, int variable, StateKind kind) const {
     case StateKind::tensor:
       return is_tensor_changed(loop, variable);
     case StateKind::container:
-      if (v.type.tensors) return is_tensor_changed(loop, variable) || is_given_away(loop, variable);
+      if (v.type.tensors) return is_tensor_changed(loop, variable);
       return !v.type.constant;
     case StateKind::number:
       return !v.type.constant;
@@ -217,6 +195,14 @@ void Carried::add_owners(Loop loop, std::set<int>& changing) const {
   changing.insert(owners.begin(), owners.end());
 }
 
+/// Whether it is a reference to variables that the loop can name as well.
+bool Carried::is_named_otherwise(Loop loop, int id) const {
+  const auto& targets = references_.targets(id);
+  return !targets.empty() && std::ranges::any_of(targets, [&](int target) {
+    return is_visible(loop, program_.variable(target)) && references_.targets(target).empty();
+  });
+}
+
 std::vector<CarriedVariable> Carried::changed(Loop loop) const {
   std::vector<CarriedVariable> out;
   std::set<int> changing = written(loop);
@@ -224,8 +210,9 @@ std::vector<CarriedVariable> Carried::changed(Loop loop) const {
   for (const int id : changing) {
     const Variable& variable = program_.variable(id);
     if (variable.name.empty() || variable.name == "this" || variable.is_result) continue;
-    if (!is_visible(loop, variable)) continue;
+    if (!is_visible(loop, variable) || is_named_otherwise(loop, id)) continue;
     if (program_.model().is_kept_by_owner(variable.name) && variable.body < 0) continue;
+    if (references_.is_lambda(id)) continue;  // the questions ask of state that it keeps itself
     StateType type = types_.of(id);
     if (variable.type.constant && !is_object(type.kind)) continue;
     if (variable.type.constant && type.kind == StateKind::other) continue;
@@ -254,32 +241,58 @@ std::vector<CarriedVariable> Carried::of_main(Loop loop) const {
 
 std::vector<int> Carried::hidden(Loop loop) const {
   std::vector<int> out;
-  for (const int s : program_.steps_in(loop.body, program_.step(loop).whole)) {
-    for (const auto& [id, extent] : program_.effects().of(loop.body, s).writes) {
-      const Variable& v = program_.variable(id);
-      const bool global = v.body < 0 && v.at != 0 && !program_.model().is_field(v.name);
-      if (!global && !(v.body >= 0 && v.persistent)) continue;
-      const StateKind kind = types_.of(id).kind;
-      if (v.type.constant || !is_changed(loop, id, kind)) continue;
-      if (std::ranges::find(out, id) == out.end()) out.push_back(id);
-    }
+  for (const int id : written(loop)) {
+    const Variable& v = program_.variable(id);
+    const bool global = v.body < 0 && v.at != 0 && !program_.model().is_part(v.name);
+    if (!global && !(v.body >= 0 && v.persistent)) continue;
+    const StateKind kind = types_.of(id).kind;
+    if (v.type.constant || !is_changed(loop, id, kind)) continue;
+    out.push_back(id);
   }
   return out;
+}
+
+/// References in what the loop runs to objects that these sources do not show, which it changes,
+/// and variables that they do not declare.
+std::vector<int> Carried::unknown(Loop loop) const {
+  std::set<int> out;
+  std::set<std::string_view> captured;  // [name = value]: state of the lambda
+  for (const auto& file : program_.files()) {
+    for (const sources::Inner& inner : file->structure.inner) {
+      const auto& tokens = file->tokens.all;
+      if (!program_.model().lambda_at(*file, inner.range.begin)) continue;
+      const std::size_t close = file->structure.brackets.partner[inner.range.begin];
+      for (std::size_t k = inner.range.begin; k < std::min(close, inner.range.end); ++k) {
+        if (tokens[k + 1].is("=")) captured.insert(tokens[k].text);
+      }
+    }
+  }
+  const auto look = [&](int body, Range range) {
+    for (const int s : program_.steps_in(body, range)) {
+      const sources::StepEffects& effects = program_.effects().of(body, s);
+      for (const auto& [id, extent] : effects.assigned) {
+        const Variable& v = program_.variable(id);
+        if (v.name.empty() || id == program_.model().outside() || v.is_result) continue;
+        const bool undeclared =
+            v.body < 0 && v.at == 0 && !v.external && !program_.model().is_field(v.name) &&
+            !sources::has_hidden_state(v.name) && !captured.contains(v.name) && v.name != "errno";
+        const bool leads = v.body == body && range.holds(v.at) && !v.type.constant &&
+                           types_.of(id).kind != StateKind::loader && references_.is_unknown(id);
+        if (undeclared || leads) out.insert(id);
+      }
+    }
+  };
+  look(loop.body, program_.step(loop).whole);
+  for (const int callee : tensors_.running(loop.body, program_.step(loop).whole)) {
+    look(callee, program_.body(callee).block);
+  }
+  return {out.begin(), out.end()};
 }
 
 std::vector<int> Carried::unsaved_members(Loop loop) const {
   std::vector<int> out;
   const std::string_view owner = program_.body(loop.body).piece->owner;
-  std::set<int> running = program_.called_in(loop.body, program_.step(loop).whole);
-  std::vector<int> open(running.begin(), running.end());
-  while (!open.empty()) {
-    const int id = open.back();
-    open.pop_back();
-    if (program_.body(id).is_constructor()) continue;
-    for (const int callee : program_.called_in(id, program_.body(id).block)) {
-      if (running.insert(callee).second) open.push_back(callee);
-    }
-  }
+  const std::set<int> running = tensors_.running(loop.body, program_.step(loop).whole);
   for (const int id : written(loop)) {
     const Variable& v = program_.variable(id);
     if (v.body >= 0 || !program_.model().is_field(v.name) ||
@@ -295,10 +308,13 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
       if (one.empty() || one == owner || !types_.is_module(one) || body.is_constructor()) continue;
       const auto& fields = program_.model().fields_of(one);
       if (std::ranges::find(fields, v.name) == fields.end()) continue;
-      for (std::size_t s = 0; s < body.steps.size(); ++s) {
-        if (!holds(program_.effects().of(b, static_cast<int>(s)).assigned, id)) continue;
-        if (std::ranges::find(out, id) == out.end()) out.push_back(id);
+      const bool tensors = kind == StateKind::tensor || v.type.tensors;
+      bool changes = tensors && tensors_.in_function(b, id);
+      for (std::size_t s = 0; s < body.steps.size() && !changes; ++s) {
+        const sources::StepEffects& effects = program_.effects().of(b, static_cast<int>(s));
+        changes = names(effects.assigned, id) || (!tensors && names(effects.writes, id));
       }
+      if (changes && std::ranges::find(out, id) == out.end()) out.push_back(id);
     }
   }
   return out;
@@ -306,7 +322,68 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
 
 bool Carried::touches(int body, int step, int variable) const {
   const sources::StepEffects& effects = program_.effects().of(body, step);
-  return holds(effects.reads, variable) || holds(effects.writes, variable);
+  return names(effects.reads, variable) || names(effects.writes, variable);
+}
+
+/// Whether a macro's text names the variable, or calls a function that reads it.
+bool Carried::is_in_macro(std::string_view macro, int variable, int depth) const {
+  constexpr int kDeepMax = 8;
+  const sources::Inner* inner = program_.model().macro(macro);
+  if (!inner || depth > kDeepMax) return false;
+  const auto& tokens = program_.model().source_of_macro(macro)->tokens.all;
+  for (std::size_t k = inner->range.begin + 3; k < inner->range.end; ++k) {
+    const std::string_view word = tokens[k].text;
+    if (tokens[k].is("##") || word == program_.variable(variable).name) return true;
+    if (word != macro && is_in_macro(word, variable, depth + 1)) return true;
+    if (reads_in_function(word, variable)) return true;
+  }
+  return false;
+}
+
+bool Carried::reads_in_function(std::string_view name, int variable) const {
+  return std::ranges::any_of(program_.model().functions(name), [&](int id) {
+    return names(program_.effects().summary(id).shared_reads, variable);
+  });
+}
+
+/// Whether something else that the statement names may lead to the variable: a function or a macro
+/// that reads it, a lambda that captures it, a pointer or a reference to it.
+bool Carried::is_read_otherwise(int body, int step, int variable) const {
+  const Reader& reader = *program_.body(body).reader;
+  const Range range = program_.step({body, step}).range;
+  std::set<int> others;
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (!reader.is_name(k)) continue;
+    const std::string_view word = reader.text(k);
+    if (is_in_macro(word, variable, 0) || reads_in_function(word, variable)) return true;
+    const int other = program_.model().resolve(body, word, k);
+    if (other < 0 || other == variable || other == program_.model().outside()) continue;
+    if (references_.is_it(other, variable)) return true;
+    others.insert(other);
+  }
+  for (const auto& [other, extent] : program_.effects().of(body, step).reads) {
+    if (other != variable && program_.variable(other).body < 0) others.insert(other);
+  }
+  others.erase(program_.model().outside());
+  const StateKind kind = types_.of(variable).kind;
+  const auto& referring = program_.effects().reaching(variable);
+  return std::ranges::any_of(referring, [&](int other) {
+    // A layer that was once called with a tensor does not keep it.
+    const StateKind by = types_.of(other).kind;
+    const bool keeps = by == StateKind::other || kind == StateKind::number ||
+                       program_.variable(other).type.pointer;
+    return other != variable && keeps && others.contains(other);
+  });
+}
+
+/// Whether the preprocessor decides about the token: the program may be built without it.
+bool Carried::is_in_conditional(int body, std::size_t at) const {
+  const Body& one = program_.body(body);
+  const auto& all = one.reader->source().structure.brackets.conditionals;
+  return std::ranges::any_of(all, [&](const sources::Conditional& conditional) {
+    const std::size_t begin = conditional.branches.front();
+    return begin > one.block.begin && begin < at && at < conditional.end;
+  });
 }
 
 /// Whether the statement sets the variable without reading its present value.
@@ -327,7 +404,8 @@ bool Carried::sets(int body, int step, int variable) const {
                       reader.is(reader.behind(*around), "=") && *around <= range.begin + 3;
     set = set || (k == range.begin && reader.is(k + 1, "=")) || cleared || tied;
   }
-  return set && mentions == 1;
+  return set && mentions == 1 && !is_in_conditional(body, range.begin) &&
+         !is_read_otherwise(body, step, variable);
 }
 
 Carried::Use Carried::first_use(int id, int header, int variable) const {
@@ -385,7 +463,7 @@ bool Carried::assigns(Loop loop, int variable) const {
   for (const int s : program_.steps_in(loop.body, whole)) {
     if (s == loop.step) continue;
     const sources::StepEffects& effects = program_.effects().of(loop.body, s);
-    if (holds(effects.assigned, variable)) return true;
+    if (names(effects.assigned, variable)) return true;
     for (const sources::Call& call : effects.calls) {
       for (const int callee : call.bodies) {
         for (std::size_t i = 0; i < call.arguments.size(); ++i) {
@@ -399,7 +477,11 @@ bool Carried::assigns(Loop loop, int variable) const {
     }
   }
   for (std::size_t k = whole.begin; k < whole.end; ++k) {
-    if (!reader.is_name(k) || reader.text(k) != program_.variable(variable).name) continue;
+    if (!reader.is_name(k)) continue;
+    const bool same = reader.text(k) == program_.variable(variable).name;
+    if (!same &&
+        !references_.is_it(program_.model().resolve(loop.body, reader.text(k), k), variable))
+      continue;
     const bool taken = reader.is(k - 1, "&") && !reader.operand_ends_before(k - 1);
     const bool shifted = k > 1 && reader.is(k - 1, ">") && reader.is(k - 2, ">");
     const auto around = reader.bracket_around(k);
@@ -433,10 +515,13 @@ bool Carried::is_invariant(Loop loop, Range expression) const {
     }
     if (reader.is(k + 1, "::")) continue;
     const int id = program_.model().resolve(loop.body, name, k);
-    if (id < 0 || !moving.contains(id)) continue;
-    const Variable& v = program_.variable(id);
-    const StateKind kind = types_.of(id).kind;
-    if (!v.type.constant && is_changed(loop, id, kind)) return false;
+    if (id < 0) continue;
+    std::set<int> meant = references_.targets(id);
+    meant.insert(id);
+    for (const int one : meant) {
+      if (!moving.contains(one) || program_.variable(one).type.constant) continue;
+      if (is_changed(loop, one, types_.of(one).kind)) return false;
+    }
   }
   return true;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "instrument/program.h"
+#include "instrument/references.h"
 #include "instrument/state_type.h"
+#include "instrument/tensor_changes.h"
 
 #include <set>
 #include <string>
@@ -16,11 +18,17 @@ struct CarriedVariable {
   StateType type;
 };
 
-/// Variables are changed in doubt, with one exception: functions and methods of libtorch whose
-/// names do not end with an underscore leave the tensors alone that they get.
+/// Variables are changed in doubt, with one exception: functions and methods of libtorch leave the
+/// tensors alone that they get, but for those whose names say otherwise.
 class Carried {
  public:
-  Carried(const Program& program, const StateTypes& types) : program_(program), types_(types) {}
+  Carried(const Program& program, const StateTypes& types)
+      : program_(program),
+        types_(types),
+        references_(program, types),
+        tensors_(program, types, references_) {}
+  Carried(const Carried&) = delete;
+  Carried& operator=(const Carried&) = delete;
 
   /// The variables that the loop changes and that exist outside of it, in the order of their
   /// declarations: locals and parameters of the function, and members of its object.
@@ -29,8 +37,16 @@ class Carried {
   std::vector<CarriedVariable> of_main(Loop loop) const;
   /// Global variables, and variables that functions keep, that the loop changes.
   std::vector<int> hidden(Loop loop) const;
+  /// What the loop changes without showing what it is: references to unknown objects, and variables
+  /// that these sources do not declare.
+  std::vector<int> unknown(Loop loop) const;
   /// Members of modules that the loop changes and that no checkpoint of a module has.
   std::vector<int> unsaved_members(Loop loop) const;
+
+  /// The functions of these sources that run while the loop does.
+  std::set<int> running(Loop loop) const {
+    return tensors_.running(loop.body, program_.step(loop).whole);
+  }
 
   /// Whether code of the function in `region` after the loop may read what the loop leaves in the
   /// variable.
@@ -45,14 +61,20 @@ class Carried {
   enum class Use { none, read, set };
 
   std::set<int> written(Loop loop) const;
+  std::set<int> drawn_from(Loop loop) const;
   void add_owners(Loop loop, std::set<int>& changing) const;
   bool has_changing_member(std::string_view own, const std::set<int>& changing, int depth) const;
   bool is_changed(Loop loop, int variable, StateKind kind) const;
   bool is_tensor_changed(Loop loop, int variable) const;
   bool is_trained(Loop loop, int variable) const;
   bool is_made_of(int object, int variable, int depth) const;
-  bool is_given_away(Loop loop, int variable) const;
   bool is_visible(Loop loop, const Variable& variable) const;
+  bool is_named_otherwise(Loop loop, int id) const;
+  bool names(const sources::Keys& keys, int variable) const;
+  bool is_in_macro(std::string_view macro, int variable, int depth) const;
+  bool reads_in_function(std::string_view name, int variable) const;
+  bool is_read_otherwise(int body, int step, int variable) const;
+  bool is_in_conditional(int body, std::size_t at) const;
   bool touches(int body, int step, int variable) const;
   bool sets(int body, int step, int variable) const;
   Use first_use(int body, int header, int variable) const;
@@ -60,6 +82,8 @@ class Carried {
 
   const Program& program_;
   const StateTypes& types_;
+  References references_;
+  TensorChanges tensors_;
 };
 
 }  // namespace flor::instrument

@@ -35,7 +35,17 @@ class Doubts {
       ask(
           fmt::format("the loop changes '{}', which is {}; is it state, and should it be a local "
                       "that flor::checkpoints gets?",
-                      v.name, v.body < 0 ? "a global variable" : "kept by a function"));
+                      v.name,
+                      v.body >= 0                         ? "kept by a function"
+                      : program_.model().is_field(v.name) ? "a static member"
+                                                          : "a global variable"));
+    }
+    for (const int id : carried_.unknown(training_.main)) {
+      const Variable& v = program_.variable(id);
+      ask(
+          fmt::format("the loop changes '{}', {} that these sources do not show; is it state, and "
+                      "which object should flor::checkpoints get?",
+                      v.name, v.body < 0 ? "a variable" : "a reference to something"));
     }
     for (const int id : carried_.unsaved_members(training_.main)) {
       ask(fmt::format(
@@ -45,6 +55,8 @@ class Doubts {
     }
     exits();
     calls();
+    lambdas();
+    files();
     return std::move(out_);
   }
 
@@ -94,6 +106,172 @@ class Doubts {
         if (!statement || (time && !has_any(*file, *statement, kSeeds))) continue;
         ask(*file, statement->begin,
             "each start draws another seed here; should flor::pinned(\"seed\", ...) keep it?");
+      }
+    }
+  }
+
+  /// Lambdas that the loop may call and that keep state in what they captured by value.
+  void lambdas() {
+    const Loop main = training_.main;
+    const Range whole = program_.step(main).whole;
+    const std::set<int> running = carried_.running(main);
+    for (const auto& file : program_.files()) {
+      for (const sources::Inner& inner : file->structure.inner) {
+        if (!program_.model().lambda_at(*file, inner.range.begin) || !keeps_state(*file, inner))
+          continue;
+        const int body = body_around(*file, inner.range.begin);
+        if (body >= 0 && running.contains(body)) continue;  // made anew in each epoch
+        if (body == main.body && !may_run(inner, whole)) continue;
+        const auto statement = statement_around(*file, inner.range.begin);
+        ask(*file, statement ? statement->begin : inner.range.begin,
+            "this lambda changes what it captured, which no checkpoint has; is it state, and "
+            "should it be a local that flor::checkpoints gets?");
+      }
+    }
+  }
+
+  int body_around(const Source& source, std::size_t at) const {
+    for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
+      const Body& body = program_.body(static_cast<int>(b));
+      if (&body.reader->source() == &source && body.piece->range.holds(at))
+        return static_cast<int>(b);
+    }
+    return -1;
+  }
+
+  /// Whether it is a mutable lambda that captures something by value.
+  static bool keeps_state(const Source& source, const sources::Inner& inner) {
+    const auto& tokens = source.tokens.all;
+    const auto& partner = source.structure.brackets.partner;
+    const std::size_t close = partner[inner.range.begin], open = partner[inner.range.end - 1];
+    if (close >= inner.range.end || open >= inner.range.end) return false;
+    bool changes = false, by_value = false;
+    for (std::size_t k = close; k < open; ++k) changes = changes || tokens[k].is("mutable");
+    for (std::size_t k = inner.range.begin + 1; k < close; ++k) {
+      const bool first = tokens[k - 1].is("[") || tokens[k - 1].is(",");
+      by_value = by_value || (first && !tokens[k].is("&") && !tokens[k].is("this"));
+    }
+    return changes && by_value;
+  }
+
+  /// Whether a lambda of the loop's function is one that the loop calls, or that something else
+  /// may.
+  bool may_run(const sources::Inner& inner, Range whole) const {
+    const Body& body = program_.body(training_.main.body);
+    if (is_within(whole, inner.range)) return false;
+    if (inner.name.empty()) return true;
+    for (std::size_t k = body.block.begin; k < body.block.end; ++k) {
+      if (!body.reader->is(k, inner.name) || body.reader->is(k + 1, "=")) continue;
+      if (whole.holds(k) || !body.reader->is(k + 1, "(")) return true;
+    }
+    return false;
+  }
+
+  /// Files that the loop writes: a replay writes them again.
+  void files() {
+    const Loop main = training_.main;
+    const Range whole = program_.step(main).whole;
+    const std::set<int> running = carried_.running(main);
+    std::vector<std::pair<int, Range>> places = {{main.body, whole}};
+    for (const int id : running) places.emplace_back(id, program_.body(id).block);
+    bool writes = false;
+    for (const auto& [id, range] : places) {
+      const Reader& reader = *program_.body(id).reader;
+      for (std::size_t k = range.begin; k < range.end; ++k) {
+        writes = writes || writes_to_file(reader, k);
+        if (opens_for_writing(reader, k) || saves(reader, k)) ask_about_file(id, k);
+      }
+    }
+    for (std::size_t b = 0; b < program_.model().bodies().size() && writes; ++b) {
+      const auto id = static_cast<int>(b);
+      const Body& body = program_.body(id);
+      if (running.contains(id)) continue;
+      for (std::size_t k = body.block.begin; k < body.block.end; ++k) {
+        const bool inside = id == main.body && whole.holds(k);
+        const bool kept = body.reader->is(k, "fopen") || body.reader->is(k, "freopen");
+        if (!inside && kept && opens_for_writing(*body.reader, k)) ask_about_file(id, k);
+      }
+    }
+    loaded_files(places);
+  }
+
+  void ask_about_file(int body, std::size_t at) {
+    const auto statement = statement_around(program_.source_of(body), at);
+    ask(program_.source_of(body), statement ? statement->begin : at,
+        "a replay would write this file again; should its path be flor::output(path)?");
+  }
+
+  /// Whether a stream or file is opened there, but for one that is only read.
+  bool opens_for_writing(const Reader& reader, std::size_t k) const {
+    if (k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"))) return false;
+    if (reader.is(k, "ofstream") || reader.is(k, "fstream")) {
+      const std::size_t open = reader.is_name(k + 1) ? k + 2 : k + 1;
+      return reader.is(open, "(") || reader.is(open, "{");
+    }
+    if (!(reader.is(k, "fopen") || reader.is(k, "freopen")) || !reader.is(k + 1, "(")) return false;
+    const auto parts = reader.split({k + 2, reader.behind(k + 1) - 1});
+    if (parts.size() < 2) return false;
+    const std::string_view mode = reader.text(parts[1].begin);
+    return !reader.is_literal(parts[1].begin) || mode.find_first_of("wa+x") != mode.npos;
+  }
+
+  static bool writes_to_file(const Reader& reader, std::size_t k) {
+    static constexpr std::array<std::string_view, 6> kWriters = {"fprintf", "vfprintf", "fputs",
+                                                                 "fputc",   "fwrite",   "putc"};
+    if (!one_of(reader.text(k), kWriters) || !reader.is(k + 1, "(")) return false;
+    for (std::size_t i = k + 2; i < reader.behind(k + 1); ++i) {
+      if (reader.is(i, "stderr") || reader.is(i, "stdout")) return false;
+    }
+    return true;
+  }
+
+  /// Whether libtorch writes a file there: torch::save(net, path), archive.save_to(path).
+  static bool saves(const Reader& reader, std::size_t k) {
+    const bool torch = k > 1 && reader.is(k - 1, "::") && reader.is(k - 2, "torch");
+    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    return reader.is(k + 1, "(") &&
+           ((torch && reader.is(k, "save")) || (member && reader.is(k, "save_to")));
+  }
+
+  static std::string path_of(const Reader& reader, std::size_t k) {
+    const auto parts = reader.split({k + 2, reader.behind(k + 1) - 1});
+    std::string path;
+    if (parts.empty()) return path;
+    for (std::size_t i = parts.back().begin; i < parts.back().end; ++i) path += reader.text(i);
+    return path;
+  }
+
+  /// What the loop saves and what is loaded in it or after it: the file carries state.
+  void loaded_files(const std::vector<std::pair<int, Range>>& places) {
+    std::set<std::string> saved;
+    for (const auto& [id, range] : places) {
+      const Reader& reader = *program_.body(id).reader;
+      for (std::size_t k = range.begin; k < range.end; ++k) {
+        if (saves(reader, k)) saved.insert(path_of(reader, k));
+      }
+    }
+    if (saved.empty()) return;
+    const auto is_text = [](const std::string& path) { return path.starts_with('"'); };
+    for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
+      const auto id = static_cast<int>(b);
+      const Body& body = program_.body(id);
+      const Reader& reader = *body.reader;
+      const bool here = id == training_.main.body;
+      const std::size_t first = here ? program_.step(training_.main).whole.begin : body.block.begin;
+      for (std::size_t k = std::max<std::size_t>(first, 2); k < body.block.end; ++k) {
+        const bool loads = (reader.is(k, "load") && reader.is(k - 1, "::") &&
+                            (reader.is(k - 2, "torch") || reader.is(k - 2, "jit"))) ||
+                           (reader.is(k, "load_from") && !reader.is_name(k - 1));
+        if (!loads || !reader.is(k + 1, "(")) continue;
+        const std::string path = path_of(reader, k);
+        const bool same = std::ranges::any_of(saved, [&](const std::string& one) {
+          return one == path || !is_text(one) || !is_text(path);
+        });
+        if (!same) continue;
+        const auto statement = statement_around(reader.source(), k);
+        ask(reader.source(), statement ? statement->begin : k,
+            "this loads what an epoch saved, which a replay of other epochs does not save; should "
+            "it be an object that flor::checkpoints gets?");
       }
     }
   }

@@ -134,10 +134,13 @@ StateType StateTypes::of(int id, int depth) const {
   const auto declared = place.reader->declared(place.at, place.begin);
   if (!declared || declared->binding) return {};
   StateType type = of_tokens(*place.reader, declared->type, depth);
-  bool deduced = false;
+  bool deduced = false, pointer = false;
   for (std::size_t k = declared->type.begin; k < declared->type.end; ++k) {
     deduced = deduced || place.reader->is(k, "auto");
+    pointer = pointer || place.reader->is(k, "*");
   }
+  pointer = pointer || (place.reader->is(place.at + 1, "=") && place.reader->is(place.at + 2, "&"));
+  if (deduced && pointer) return {StateKind::other, "a pointer"};
   if (deduced && place.reader->is(place.at + 1, "=")) {
     std::size_t end = place.at + 2;
     while (end < place.reader->size() && !place.reader->is(end, ";") &&
@@ -220,7 +223,9 @@ StateType StateTypes::of_word(std::string_view word,
   }
   if (one_of(word, kSchedulers) && around.size() > 0 && torch) return {StateKind::scheduler, name};
   if (word.ends_with("DataLoader") || word == "make_data_loader") return {StateKind::loader, name};
-  if (sources::is_setting_type(word) || word.ends_with("Options") || word == "Device") {
+  if (sources::is_setting_type(word) || word == "Device" ||
+      ((torch || (around.empty() && program_.model().is_torch_name(word))) &&
+       (word.ends_with("Options") || sources::is_loss_name(word)))) {
     return {StateKind::constant, name};
   }
   if (word == "string" || word == "bitset") return {StateKind::container, name};
@@ -307,6 +312,16 @@ StateType StateTypes::of_initializer(const Reader& reader, Range value, int dept
     k += 2;
   }
   if (!reader.is_name(k)) return {};
+  for (std::size_t i = value.begin; i < value.end; ++i) {
+    // torch::make_generator, at::detail::createCPUGenerator, context.defaultGenerator
+    if (reader.is(i + 1, "(") || reader.is(i + 1, "<")) {
+      const std::string_view word = reader.text(i);
+      if (word == "make_generator" || word.ends_with("Generator"))
+        return {StateKind::engine, "Generator"};
+    } else if (reader.is(i, "(")) {
+      i = std::max(reader.behind(i), i + 1) - 1;
+    }
+  }
   const std::size_t angles = std::max(reader.behind_angles(k + 1), k + 1);
   const bool calls = reader.is(angles, "(") || reader.is(angles, "{");
   if (!calls || reader.behind(angles) < value.end) {

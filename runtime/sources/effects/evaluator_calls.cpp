@@ -207,7 +207,7 @@ Evaluator::Value Evaluator::call_library(const Name& name, const std::vector<Val
     result.lvalue = !purity.fresh;
     return result;
   }
-  if (is_setting_type(word)) {
+  if (is_setting_type(word) || model_.is_loss(reader_, name.at)) {
     result = {};
     result.kind = Kind::setting;
     return result;

@@ -84,8 +84,11 @@ bool is_setting_type(std::string_view word) {
   static const Names words = {"Device",     "DeviceType", "Dtype", "ScalarType", "TensorOptions",
                               "milliseconds", "seconds",  "IntArrayRef", "NoGradGuard",
                               "AutoGradMode", "InferenceMode", "string_view", "DataLoaderOptions"};
-  return words.contains(word) ||
-         (word.ends_with("Loss") && word.size() > 4 && word != "AdaptiveLogSoftmaxWithLoss");
+  return words.contains(word);
+}
+
+bool is_loss_name(std::string_view word) {
+  return word.ends_with("Loss") && word.size() > 4 && word != "AdaptiveLogSoftmaxWithLoss";
 }
 
 bool is_setting_method(std::string_view name) {

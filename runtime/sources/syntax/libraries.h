@@ -21,6 +21,8 @@ enum class Kind {
 
 bool is_number_type(std::string_view word);
 bool is_setting_type(std::string_view word);
+/// A stateless loss, if it is a name of libtorch.
+bool is_loss_name(std::string_view word);
 /// A method that reads or sets a member of a setting.
 bool is_setting_method(std::string_view name);
 bool is_container_type(std::string_view word);

@@ -92,6 +92,13 @@ Model::Model(const std::vector<const Source*>& sources) {
       uses_other_namespace_ =
           uses_other_namespace_ || (tokens[i].is("using") && tokens[i + 1].is("namespace") &&
                                     !is_library_namespace(tokens[i + 2].text));
+      if (tokens[i].is("using") && tokens[i + 1].is("namespace")) {
+        uses_torch_namespace_ = uses_torch_namespace_ || is_torch_namespace(tokens[i + 2].text);
+      } else if (tokens[i].is("using") && is_torch_namespace(tokens[i + 1].text)) {
+        std::size_t k = i + 1;
+        while (k + 2 < tokens.size() && tokens[k + 1].is("::")) k += 2;
+        torch_names_.insert(tokens[k].text);
+      }
       if (tokens[i].text.starts_with("TORCH_MODULE") && tokens[i + 1].is("(")) {
         classes_.insert(tokens[i + 2].text);
       }
@@ -104,6 +111,12 @@ Model::Model(const std::vector<const Source*>& sources) {
   find_foreign_bases(sources);
   find_foreign_names(sources);
   for (const Source* source : sources) find_unions(*source);
+}
+
+bool Model::is_loss(const Reader& reader, std::size_t k) const {
+  if (!is_loss_name(reader.text(k))) return false;
+  if (k >= 2 && reader.is(k - 1, "::")) return is_torch_namespace(reader.text(k - 2));
+  return is_torch_name(reader.text(k));
 }
 
 void Model::find_unions(const Source& source) {
@@ -450,7 +463,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       if (torch && word == "Tensor") {
         tensors = true;
       } else if (is_word(word) && !torch && word != "std" && word != "const" &&
-                 !is_number_type(word) && !is_setting_type(word)) {
+                 !is_number_type(word) && !is_setting_type(word) && !is_loss(reader, k)) {
         others = true;
       }
       // The container may hold pointers to such elements.
@@ -458,7 +471,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
       if (classes_.contains(word) && (type.element.empty() || type.element == word)) {
         type.element = word;
       } else if (is_word(word) && word != "std" && word != "const" && !is_number_type(word) &&
-                 !is_setting_type(word) && !is_container_type(word)) {
+                 !is_setting_type(word) && !is_loss(reader, k) && !is_container_type(word)) {
         refers = true;
       }
       continue;
@@ -496,7 +509,7 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     } else if (word == "Tensor") {
       type.kind = Kind::tensor;
       type.torch = true;
-    } else if (is_setting_type(word)) {
+    } else if (is_setting_type(word) || is_loss(reader, k)) {
       type.kind = Kind::setting;
     } else if (word.ends_with("DataLoader")) {
       type.kind = Kind::loader;

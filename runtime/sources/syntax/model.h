@@ -138,6 +138,12 @@ class Model {
   const Source* source_of_macro(std::string_view name) const;
   /// Whether unqualified names may belong to another library.
   bool uses_other_namespace() const { return uses_other_namespace_; }
+  /// Whether the word, without a qualifier, may be a name of libtorch that a using makes known.
+  bool is_torch_name(std::string_view word) const {
+    return uses_torch_namespace_ || torch_names_.contains(word);
+  }
+  /// Whether the word at `k` is a stateless loss of libtorch, by its name and its namespace.
+  bool is_loss(const Reader& reader, std::size_t k) const;
   /// Whether the name was taken from another library by `using library::name;`.
   bool is_foreign_name(std::string_view name) const { return foreign_names_.contains(name); }
   /// The members of the union that has a member with that name. They share their memory.
@@ -170,12 +176,14 @@ class Model {
   std::unordered_map<std::string_view, std::vector<int>> functions_;
   std::set<std::string_view> fields_, not_only_fields_, kept_by_owner_;
   std::unordered_map<std::string_view, Type> prototypes_, aliases_;
-  std::set<std::string_view> classes_, namespaces_, foreign_bases_, foreign_names_;
+  std::set<std::string_view> classes_, namespaces_, foreign_bases_, foreign_names_,
+      torch_names_;
   std::map<std::string_view, std::vector<std::string_view>> class_fields_, unions_;
   std::unordered_map<std::string_view, std::pair<const Source*, const Inner*>> macros_;
   std::map<std::pair<const Source*, std::size_t>, const Inner*> lambdas_;
   int outside_ = -1;
-  bool mentions_inplace_ = false, uses_other_namespace_ = false;
+  bool mentions_inplace_ = false, uses_other_namespace_ = false,
+       uses_torch_namespace_ = false;
 };
 
 }  // namespace flor::sources

@@ -122,9 +122,9 @@ int Instrument::take_back(Context& context, const fs::path& home) const {
   }
   for (const ChangedFile& file : files) instrument::undo(home, file.path, file.after);
   if (context.json()) {
-    Json json = document("instrument");
-    json["undone"] = names_json(files_);
-    print(context.out(), json);
+    Json shown = document("instrument");
+    shown["undone"] = names_json(files_);
+    print(context.out(), shown);
   } else {
     for (const ChangedFile& file : files) {
       context.note(fmt::format("{} is as it was{}", printable(file.path),
@@ -137,22 +137,22 @@ int Instrument::take_back(Context& context, const fs::path& home) const {
 void Instrument::show(Context& context, const Instrumented& result,
                       const std::string& patch) const {
   if (context.json()) {
-    Json json = document("instrument");
-    json["already"] = result.already.empty() ? Json() : json_text(result.already);
-    json["applied"] = apply_ && !result.files.empty();
-    json["patch"] = json_text(patch);
-    json["questions"] = Json::array();
+    Json shown = document("instrument");
+    shown["already"] = result.already.empty() ? Json() : json_text(result.already);
+    shown["applied"] = apply_ && !result.files.empty();
+    shown["patch"] = json_text(patch);
+    shown["questions"] = Json::array();
     for (const auto& question : result.questions) {
-      json["questions"].push_back({{"file", json_text(question.path)},
+      shown["questions"].push_back({{"file", json_text(question.path)},
                                    {"line", question.line},
                                    {"text", json_text(question.text)}});
     }
-    json["loops"] = names_json(result.loops);
-    json["registered"] = names_json(result.registered);
-    json["attached"] = names_json(result.attached);
-    json["logged"] = names_json(result.logged);
-    json["remarks"] = names_json(result.remarks);
-    return print(context.out(), json);
+    shown["loops"] = names_json(result.loops);
+    shown["registered"] = names_json(result.registered);
+    shown["attached"] = names_json(result.attached);
+    shown["logged"] = names_json(result.logged);
+    shown["remarks"] = names_json(result.remarks);
+    return print(context.out(), shown);
   }
   if (!result.already.empty()) {
     return context.note(
