@@ -122,9 +122,9 @@ int Instrument::take_back(Context& context, const fs::path& home) const {
   }
   for (const ChangedFile& file : files) instrument::undo(home, file.path, file.after);
   if (context.json()) {
-    Json json = document("instrument");
-    json["undone"] = names_json(files_);
-    print(context.out(), json);
+    Json object = document("instrument");
+    object["undone"] = names_json(files_);
+    print(context.out(), object);
   } else {
     for (const ChangedFile& file : files) {
       context.note(fmt::format("{} is as it was{}", printable(file.path),
@@ -137,22 +137,22 @@ int Instrument::take_back(Context& context, const fs::path& home) const {
 void Instrument::show(Context& context, const Instrumented& result,
                       const std::string& patch) const {
   if (context.json()) {
-    Json json = document("instrument");
-    json["already"] = result.already.empty() ? Json() : json_text(result.already);
-    json["applied"] = apply_ && !result.files.empty();
-    json["patch"] = json_text(patch);
-    json["questions"] = Json::array();
+    Json object = document("instrument");
+    object["already"] = result.already.empty() ? Json() : json_text(result.already);
+    object["applied"] = apply_ && !result.files.empty();
+    object["patch"] = json_text(patch);
+    object["questions"] = Json::array();
     for (const auto& question : result.questions) {
-      json["questions"].push_back({{"file", json_text(question.path)},
+      object["questions"].push_back({{"file", json_text(question.path)},
                                    {"line", question.line},
                                    {"text", json_text(question.text)}});
     }
-    json["loops"] = names_json(result.loops);
-    json["registered"] = names_json(result.registered);
-    json["attached"] = names_json(result.attached);
-    json["logged"] = names_json(result.logged);
-    json["remarks"] = names_json(result.remarks);
-    return print(context.out(), json);
+    object["loops"] = names_json(result.loops);
+    object["registered"] = names_json(result.registered);
+    object["attached"] = names_json(result.attached);
+    object["logged"] = names_json(result.logged);
+    object["remarks"] = names_json(result.remarks);
+    return print(context.out(), object);
   }
   if (!result.already.empty()) {
     return context.note(
