@@ -220,12 +220,16 @@ bool Fixed::is_handed_to_prototype(std::size_t at) const {
   const auto argument =
       std::ranges::find_if(arguments, [&](Range range) { return range.holds(at); });
   const auto index = static_cast<std::size_t>(argument - arguments.begin());
-  for (const Body& body : program_.model().bodies()) {
-    if (body.piece->kind != sources::PieceKind::declaration) continue;
-    const Reader& reader = *body.reader;
-    const Range piece = body.piece->range;
-    for (std::size_t k = piece.begin; k + 1 < piece.end; ++k) {
-      if (!reader.is(k, reader_.text(*around - 1)) || !reader.is(k + 1, "(")) continue;
+  const std::string_view name = reader_.text(*around - 1);
+  for (const auto& file : program_.files()) {
+    const Reader reader(*file);
+    for (std::size_t k = 1; k + 1 < reader.size(); ++k) {
+      // A type stands before the name that is declared, and no operand.
+      const bool declares =
+          reader.is(k, name) && reader.is(k + 1, "(") &&
+          (reader.is_name(k - 1) || reader.is(k - 1, ">") || reader.is(k - 1, "&") ||
+           reader.is(k - 1, "*") || sources::is_keyword(reader.text(k - 1)));
+      if (!declares || reader.is(k - 1, "return")) continue;
       const auto parameters = reader.split({k + 2, reader.behind(k + 1) - 1});
       if (index >= parameters.size()) continue;
       bool refers = false, constant = false;
@@ -294,6 +298,79 @@ bool Fixed::may_move(int variable, std::size_t at, const std::set<int>& moving) 
   return std::ranges::any_of(all, [&](std::size_t one) {
     return is_bound(one, true) || (whole_.holds(one) && is_macro_changing(one));
   });
+}
+
+bool Fixed::is_rebound(int variable) const {
+  std::set<std::pair<int, int>> seen;
+  if (is_rebound(loop_.body, whole_, variable, seen)) return true;
+  for (const sources::Inner& inner : reader_.source().structure.inner) {
+    if (is_lambda(reader_, inner) && is_within(body_.block, inner.range) &&
+        is_rebound(loop_.body, inner.range, variable, seen)) {
+      return true;
+    }
+  }
+  const std::vector<std::size_t> all = mentions(body_.block, variable);
+  return program_.variable(variable).body == loop_.body &&
+         std::ranges::any_of(all, [&](std::size_t at) { return is_bound(at, false); });
+}
+
+bool Fixed::is_rebound(int body, Range range, int variable,
+                       std::set<std::pair<int, int>>& seen) const {
+  static constexpr std::array<std::string_view, 4> kMethods = {"reset", "swap", "emplace",
+                                                               "release"};
+  const Reader& reader = *program_.body(body).reader;
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (!program_.mentions(body, {k, k + 1}, variable)) continue;
+    if (reader.is(k + 1, "=") && !reader.is(k - 1, "*")) return true;
+    if (reader.is(k + 1, ".") && one_of(reader.text(k + 2), kMethods)) return true;
+    const auto around = reader.bracket_around(k);
+    if (around && *around > 0 && reader.is(*around, "(") &&
+        (one_of(reader.text(*around - 1), kBinding) || reader.is(*around - 1, "move"))) {
+      return true;
+    }
+  }
+  const bool shared = program_.variable(variable).body < 0;
+  for (const int s : program_.steps_in(body, range)) {
+    for (const sources::Call& call : program_.effects().of(body, s).calls) {
+      for (const int callee : call.bodies) {
+        const Body& other = program_.body(callee);
+        const auto look = [&](int id) {
+          return seen.insert({callee, id}).second && is_rebound(callee, other.block, id, seen);
+        };
+        if (shared && !other.is_constructor() && look(variable)) return true;
+        for (std::size_t i = 0; i < call.arguments.size() && i < other.parameters.size(); ++i) {
+          const int parameter = other.parameters[i];
+          if (call.arguments[i].holds(variable, Extent::whole) &&
+              program_.variable(parameter).type.reference && look(parameter)) {
+            return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool Fixed::is_maybe_null(int variable) const {
+  const Variable& v = program_.variable(variable);
+  if (v.body != loop_.body || v.parameter >= 0) return false;
+  const std::size_t k = v.at;
+  const bool nothing = reader_.is(k + 1, ";") || reader_.is(k + 1, ",") ||
+                       (reader_.is(k + 1, "{") && reader_.is(k + 2, "}")) ||
+                       reader_.is(k + 2, "nullptr") || reader_.is(k + 2, "nullopt");
+  if (!nothing) return false;
+  // Set in any case, by a statement that nothing but the loop's own surroundings control.
+  for (const Step& step : body_.steps) {
+    if (step.range.begin <= k || step.range.begin >= whole_.begin) continue;
+    const bool sets =
+        program_.mentions(loop_.body, {step.range.begin, step.range.begin + 1}, variable) &&
+        (reader_.is(step.range.begin + 1, "=") ||
+         (reader_.is(step.range.begin + 1, ".") && reader_.is(step.range.begin + 2, "reset") &&
+          !reader_.is(step.range.begin + 4, ")")));
+    const bool always = step.parent < 0 || step.parent == program_.step(loop_).parent;
+    if (sets && always && !reader_.is(step.range.begin + 2, "nullptr")) return false;
+  }
+  return true;
 }
 
 bool Fixed::is_fixed(Range expression) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flor::instrument {
@@ -21,6 +22,10 @@ class Fixed {
   /// Whether the body of the loop may change the variable that its header declares: by an
   /// assignment, or by a reference, a pointer, a lambda or a macro.
   bool is_counter_changed(int variable) const;
+  /// Whether a pointer may get another object while the loop runs.
+  bool is_rebound(int variable) const;
+  /// Whether a local pointer may be null where the loop begins.
+  bool is_maybe_null(int variable) const;
   /// The replacement of a macro of these sources; nothing if the name is no macro. Empty: the
   /// macro has arguments, or several definitions.
   std::optional<std::vector<std::string_view>> replacement(std::string_view name) const;
@@ -38,6 +43,7 @@ class Fixed {
   bool is_reference_made_of(std::size_t at, bool parts) const;
   bool is_in_stored_lambda(std::size_t at) const;
   bool is_macro_changing(std::size_t at) const;
+  bool is_rebound(int body, Range range, int variable, std::set<std::pair<int, int>>& seen) const;
   bool is_handed_to_prototype(std::size_t at) const;
   bool is_in_macro(std::string_view name) const;
   std::vector<std::size_t> mentions(Range range, int variable) const;
