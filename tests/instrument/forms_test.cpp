@@ -95,6 +95,180 @@ TEST(LoopForms, ThatAreAskedAbout) {
   EXPECT_THAT(asks("while (int n = 3)", "", "break;"), HasSubstr("declares a variable"));
 }
 
+/// What is asked about the loop over epochs; empty if flor::loop drives it.
+std::string obstacle_of(const std::string& epochs, const std::string& before,
+                        const std::string& last, const std::string& top = "") {
+  const Instrumented result =
+      of(program({.top = top, .before = before, .last = last, .epochs = epochs}));
+  std::string all;
+  for (const Question& question : result.questions) {
+    if (question.text.starts_with("flor::loop cannot drive")) all += question.text;
+  }
+  EXPECT_EQ(all.empty(), result.files.front().after.find(epochs) == std::string::npos) << epochs;
+  return all;
+}
+
+TEST(LoopForms, AreNoRangesWhereTheStepMayChangeOrHasNoSign) {
+  const auto up = [](const std::string& before, const std::string& last = "") {
+    return obstacle_of("for (int epoch = 0; epoch < 50; epoch += stride)", before, last);
+  };
+  EXPECT_THAT(up("int stride = 1;", "stride *= 2;"), HasSubstr("its step 'stride' may change"));
+  EXPECT_THAT(up("int stride = 1; int& other = stride;", "other *= 2;"),
+              HasSubstr("its step 'stride' may change"));
+  EXPECT_THAT(up("double stride = 0.5;"), HasSubstr("its step 'stride'"));
+  EXPECT_THAT(up("auto stride = step_of();"), HasSubstr("its step 'stride'"));
+  EXPECT_THAT(up("const int stride = 2;"), IsEmpty());
+  EXPECT_THAT(up("int stride = 2;"), IsEmpty());
+  const std::string down = "for (int epoch = 10; epoch > 0; epoch -= stride)";
+  EXPECT_THAT(obstacle_of(down, "unsigned stride = 2;", ""), HasSubstr("its step 'stride'"));
+  EXPECT_THAT(obstacle_of(down, "std::size_t stride = 2;", ""), HasSubstr("its step 'stride'"));
+  EXPECT_THAT(obstacle_of(down, "long stride = 2;", ""), IsEmpty());
+  for (const char* step : {"0", "0.5", "'a'"}) {
+    EXPECT_THAT(
+        obstacle_of(std::string("for (int epoch = 0; epoch < 9; epoch += ") + step + ")", "", ""),
+        HasSubstr("is no positive integer"));
+  }
+  EXPECT_THAT(obstacle_of("for (long epoch = 9; epoch > 0; epoch -= 2u)", "", ""),
+              HasSubstr("is no positive integer"));
+}
+
+TEST(LoopForms, OnlyArithmeticIsALimit) {
+  const std::string before = "const int n = 3, k = 1; const bool run = true;";
+  for (const char* limit : {"n & run", "n | k", "n ^ k", "n && run", "n || run", "run ? n : k",
+                            "n == k", "n != k", "n < k", "n, k", "n and run", "n bitor k", "!n"}) {
+    EXPECT_THAT(
+        obstacle_of(std::string("for (int epoch = 0; epoch < ") + limit + "; ++epoch)", before, ""),
+        HasSubstr("count evenly"))
+        << limit;
+  }
+  EXPECT_EQ(loop_of("for (int epoch = 0; epoch <= 1 << k; ++epoch)", "int k = 2;"),
+            "for (int epoch : flor::loop(\"epoch\", (1 << k) + 1))");
+  EXPECT_EQ(loop_of("for (int epoch = 8; epoch >= 8 >> k; --epoch)", "int k = 2;"),
+            "for (int epoch : flor::loop(\"epoch\", flor::range(8, (8 >> k) - 1, -1)))");
+  EXPECT_EQ(loop_of("for (int epoch = 0; epoch < (n & k); ++epoch)", before),
+            "for (int epoch : flor::loop(\"epoch\", (n & k)))");
+}
+
+TEST(LoopForms, AreNoRangesWhereAnotherNameMayChangeTheLimit) {
+  const std::string up = "for (int epoch = 0; epoch < n; ++epoch)";
+  const auto limit = [&](const std::string& before, const std::string& last,
+                         const std::string& top = "") {
+    return obstacle_of(up, before, last, top);
+  };
+  EXPECT_THAT(limit("int n = 3; int& m = n;", "m += 2;"), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int m = 3; const int& n = m;", "m += 2;"), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3; int* m = &n;", "*m += 2;"), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3; auto [m] = std::tie(n);", "m += 2;"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3; auto grow = [&] { n += 2; };", "grow();"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3; Holder holder{n};", "holder.grow();",
+                    "struct Holder { int& kept; void grow() { kept += 2; } };"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3;", "MORE;", "#define MORE n += 1\n"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("int n = 3;", "RAISE(n);", "#define RAISE(x) x += 1\n"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("", "n += 1;", "int n = 3;"), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("", "grow();", "int n = 3;\nvoid grow() { n += 2; }"),
+              HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("std::atomic<int> n{3};", ""), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("volatile int n = 3;", ""), HasSubstr("limit 'n' may change"));
+  EXPECT_THAT(limit("", "m += 1;", "int m = 3;\n#define n m\n"), HasSubstr("limit 'n' may"));
+  const std::string sized = "for (size_t epoch = 0; epoch < work.size(); ++epoch)";
+  EXPECT_THAT(
+      obstacle_of(sized, "std::vector<int> work(3); auto& more = work;", "more.push_back(1);"),
+      HasSubstr("limit 'work.size()' may change"));
+  EXPECT_THAT(
+      obstacle_of(sized, "std::vector<int> more(3); auto& work = more;", "more.push_back(1);"),
+      HasSubstr("limit 'work.size()' may change"));
+  EXPECT_THAT(obstacle_of("for (int epoch = 0; epoch < limit(); ++epoch)", "", "n += 2;",
+                          "int n = 3;\nint limit() { return n; }"),
+              HasSubstr("limit 'limit()' may change"));
+  EXPECT_THAT(obstacle_of("for (int epoch = 0; epoch < *n; ++epoch)", "int* n = new int(3);", ""),
+              HasSubstr("count evenly"));
+}
+
+TEST(LoopForms, AreNoRangesWhereAnotherNameMayChangeTheCounter) {
+  const std::string up = "for (int epoch = 0; epoch < 9; ++epoch)";
+  const auto counter = [&](const std::string& last, const std::string& before = "",
+                           const std::string& top = "") {
+    return obstacle_of(up, before, last, top);
+  };
+  for (const char* last :
+       {"int& e = epoch; if (e == 2) e = 3;", "int* e = &epoch; *e = 3;", "auto&& e = epoch; ++e;",
+        "auto skip = [&] { epoch += 1; }; skip();", "auto skip = [&epoch] { ++epoch; }; skip();",
+        "auto skip = [&e = epoch] { ++e; }; skip();", "int other = 3; std::swap(epoch, other);",
+        "std::exchange(epoch, 3);", "std::tie(epoch) = std::make_tuple(3);", "int& e{epoch}; ++e;",
+        "int& e(epoch); ++e;", "auto e = std::ref(epoch); ++e.get();",
+        "int o = 0; int& e = o ? epoch : o; ++e;", "std::cin >> epoch;"}) {
+    EXPECT_THAT(counter(last), HasSubstr("its body changes 'epoch'")) << last;
+  }
+  EXPECT_THAT(counter("skip(epoch);", "", "void skip(int& e) { ++e; }"),
+              HasSubstr("its body changes 'epoch'"));
+  EXPECT_THAT(counter("skip(epoch);", "", "void skip(int& e);"),
+              HasSubstr("its body changes 'epoch'"));
+  EXPECT_THAT(counter("SKIP;", "", "#define SKIP epoch += 1\n"),
+              HasSubstr("its body changes 'epoch'"));
+  EXPECT_THAT(counter("SKIP;", "", "#define ONE ++epoch\n#define SKIP ONE\n"),
+              HasSubstr("its body changes 'epoch'"));
+  EXPECT_THAT(counter("SKIP(epoch);", "", "#define SKIP(e) e += 1\n"),
+              HasSubstr("its body changes 'epoch'"));
+  EXPECT_THAT(counter("later = [&] { return epoch; };", "std::function<int()> later;"),
+              HasSubstr("its body changes 'epoch'"));
+}
+
+TEST(LoopForms, WhoseSignsOrSizesDecideAreNoRanges) {
+  const auto asks = [](const std::string& epochs, const std::string& before = "") {
+    EXPECT_THAT(obstacle_of("for (" + epochs + ")", before, ""), HasSubstr("signs or sizes"))
+        << epochs;
+  };
+  asks("size_t epoch = 9; epoch >= 0; --epoch");
+  asks("unsigned epoch = 10; epoch > 0; epoch -= 3");
+  asks("int epoch = -1; epoch < n; ++epoch", "size_t n = 3;");
+  asks("std::uint8_t epoch = 0; epoch < 300; ++epoch");
+  asks("short epoch = 0; epoch < n; ++epoch", "int n = 3;");
+  asks("int epoch = n; epoch >= k; --epoch", "int n = 3; unsigned k = 0;");
+  asks("int epoch = 5; epoch != n; ++epoch", "int n = 3;");
+  asks("int epoch = 0; epoch <= n; ++epoch", "const int n = std::numeric_limits<int>::max();");
+  asks("int epoch = 1; epoch <= INT_MAX; ++epoch");
+  asks("unsigned epoch = 0; epoch < n; ++epoch", "long n = -1;");
+  EXPECT_EQ(loop_of("for (size_t epoch = 0; epoch < n; ++epoch)", "int n = 3;"),
+            "for (size_t epoch : flor::loop(\"epoch\", static_cast<size_t>(n)))");
+  EXPECT_EQ(obstacle_of("for (size_t epoch = 1; epoch <= kEpochs; ++epoch)", "", "",
+                        "const int64_t kEpochs = 10;"),
+            "");
+  EXPECT_EQ(loop_of("for (size_t epoch = n; epoch > 0; --epoch)", "int n = 3;"),
+            "for (size_t epoch : flor::loop(\"epoch\", flor::range(static_cast<size_t>(n), 0, "
+            "-1)))");
+}
+
+TEST(LoopForms, ThatOnlyReadTheirCounterAndLimitAreNotAskedAbout) {
+  const std::string up = "for (int epoch = 0; epoch < n; ++epoch)";
+  for (const char* last :
+       {"const int e = epoch; (void)e;", "auto& row = rows[epoch]; (void)row;",
+        "std::printf(\"%d of %d\", epoch, n);", "use(epoch, 1);", "writer.add(\"x\", epoch);",
+        "auto show = [&] { std::cout << epoch << n; }; show();", "const double& d = 2.0 * n;",
+        "LOG(epoch);", "int a = epoch & 1, b = epoch * n;", "std::vector<int> all{epoch, n};"}) {
+    EXPECT_THAT(obstacle_of(up, "int n = 3; std::vector<int> rows(9);", last,
+                            "#define LOG(x) std::cout << (x)\nvoid use(int a, int b);\n"),
+                IsEmpty())
+        << last;
+  }
+  EXPECT_THAT(obstacle_of(up, "int n = 2; if (x.defined()) n = 3;", ""), IsEmpty());
+  EXPECT_THAT(obstacle_of(up, "", "", "#define n 10\n"), IsEmpty());
+  EXPECT_THAT(obstacle_of(up, "", "", "#define n (2 * 5)\n"), IsEmpty());
+  EXPECT_THAT(obstacle_of("for (int epoch = 0; epoch < o.epochs; ++epoch)",
+                          "Options options; const auto& o = options;", "",
+                          "struct Options { int epochs = 3; };"),
+              IsEmpty());
+  EXPECT_THAT(
+      obstacle_of("for (int epoch = 0; epoch < o.epochs; ++epoch)", "Options o; parse(o);", "",
+                  "struct Options { int epochs = 3; };\nvoid parse(Options& o) { "
+                  "o.epochs = 4; }"),
+      IsEmpty());
+}
+
 TEST(LoopForms, EachLineEndAndIndentationIsKept) {
   std::string text = program({.last = "(void)epoch;"});
   std::string lines;

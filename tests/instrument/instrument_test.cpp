@@ -126,6 +126,66 @@ TEST(Instrument, AsksAboutStateThatItDoesNotKnow) {
       ElementsAre(HasSubstr("flor::output")));
 }
 
+TEST(Instrument, AsksAboutPointersThatGetAnotherObjectOrHaveNone) {
+  const std::string net = "auto deep = std::make_shared<Deep>();";
+  const auto asks = [&](const std::string& before, const std::string& last, const char* says,
+                        const std::string& more = "") {
+    const std::string text = program({.top = "struct Deep : torch::nn::Module {};\n" + more,
+                                      .before = net + before,
+                                      .step = "deep->forward(x);",
+                                      .last = last});
+    EXPECT_THAT(questions_of(text), ElementsAre(HasSubstr(says))) << before << last;
+    EXPECT_THAT(text_of(text), Not(HasSubstr("*best)"))) << before;
+    EXPECT_THAT(text_of(text), HasSubstr("flor::checkpoints(net, optimizer, *deep)"));
+  };
+  const char* another = "'best' (shared_ptr<Deep>) may get another object in the loop";
+  const std::string made = "std::shared_ptr<Deep> best = std::make_shared<Deep>();";
+  asks("std::shared_ptr<Deep> best;", "best = std::make_shared<Deep>(*deep);", another);
+  asks(made, "best = deep;", another);
+  asks(made, "best.reset(new Deep);", another);
+  asks(made, "take(best, deep);", another,
+       "void take(std::shared_ptr<Deep>& to, const std::shared_ptr<Deep>& from) { to = from; }");
+  asks(made + "auto take = [&] { best = deep; };", "take();", another);
+  asks("std::shared_ptr<Deep> best;", "if (best) best->forward(x);",
+       "'best' (shared_ptr<Deep>) may hold no object where the loop begins");
+  // What surely is one object stays registered.
+  const auto registers = [&](const std::string& before, const std::string& last,
+                             const std::string& more = "") {
+    const Instrumented result = of(program(
+        {.top = "struct Deep : torch::nn::Module {};\n" + more, .before = before, .step = last}));
+    EXPECT_THAT(result.questions, IsEmpty()) << before;
+    EXPECT_THAT(result.registered, ElementsAre("net", "optimizer", "*best")) << before;
+  };
+  registers(made, "best->forward(x);");
+  registers("std::shared_ptr<Deep> best; best = std::make_shared<Deep>();", "best->forward(x);");
+  registers(made, "run(best);", "void run(std::shared_ptr<Deep>& deep) { deep->forward(1); }");
+}
+
+TEST(Instrument, EachMainLoopHasItsStateWhereItRuns) {
+  const auto loop = [](const std::string& optimizer) {
+    return "for (int epoch = 0; epoch < 3; ++epoch) { net(x).backward(); " + optimizer +
+           ".step(); }\n";
+  };
+  const auto all = [&](const std::string& body) {
+    return text_of(
+        "#include <torch/torch.h>\nint main() {\ntorch::nn::Linear net(2, 1);\n"
+        "auto x = torch::rand({4, 2});\n" +
+        body + "}\n");
+  };
+  const std::string sgd = "torch::optim::SGD a(net->parameters(), 0.1);\n",
+                    adam = "torch::optim::Adam b(net->parameters(), 0.1);\n";
+  const std::string blocks = all("{\n" + sgd + loop("a") + "}\n{\n" + adam + loop("b") + "}\n");
+  EXPECT_THAT(blocks, HasSubstr("state = flor::checkpoints(net, a);"));
+  EXPECT_THAT(blocks, HasSubstr("state = flor::checkpoints(net, b);"));
+  const std::string one = all(sgd + loop("a") + adam + loop("b"));
+  EXPECT_THAT(one, HasSubstr("const auto state = flor::checkpoints(net, a);"));
+  EXPECT_THAT(one, HasSubstr("const auto state2 = flor::checkpoints(b);"));
+  const std::string nested = all(sgd + loop("a") + "{\n" + adam + loop("b") + "}\n");
+  EXPECT_THAT(nested, HasSubstr("const auto state2 = flor::checkpoints(b);"));
+  const std::string used = all("int state2 = 0;\n" + sgd + loop("a") + adam + loop("b"));
+  EXPECT_THAT(used, HasSubstr("const auto state22 = flor::checkpoints(b);"));
+}
+
 TEST(Instrument, AsksAboutSeedsLoadersAndThreads) {
   EXPECT_THAT(questions_of(program({.before = "std::mt19937 random(std::random_device{}());"})),
               ElementsAre(HasSubstr("another seed")));

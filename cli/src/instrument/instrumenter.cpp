@@ -1,5 +1,6 @@
 #include "instrument/instrumenter.h"
 
+#include "instrument/fixed.h"
 #include "instrument/loop_form.h"
 #include "instrument/open_questions.h"
 #include "instrument/printed_values.h"
@@ -148,8 +149,9 @@ class Instrumenter {
     }
     std::vector<std::string> checkpoints, attached, questions;
     std::set<int> kept;
+    open_.clear();
     for (const CarriedVariable& one : main_state(loop, name)) {
-      keep(one, checkpoints, attached, questions, kept);
+      keep(loop, one, checkpoints, attached, questions, kept);
     }
     const Body& body = program_.body(loop.body);
     const std::string fresh = unused(body, {name == "epoch" ? "epoch" : "step", "turn"});
@@ -160,7 +162,7 @@ class Instrumenter {
           "this loop stands where no statement can precede it; can it have braces "
           "around it?");
     } else if (!checkpoints.empty()) {
-      const std::string state = unused(body, {"state", "kept", "flor_state"});
+      const std::string state = state_name(loop);
       TextEdits& edits = edits_of(source);
       const std::string indent = edits.indentation(at),
                         first = fmt::format("const auto {} =", state),
@@ -168,6 +170,7 @@ class Instrumenter {
       const bool fits = indent.size() + first.size() + 1 + rest.size() <= edits.width();
       edits.line_in_gap(at, indent, first + (fits ? " " : edits.continued(indent)) + rest);
       registers_.insert(&source);
+      registered(loop, state);
     }
     result_.registered.insert(result_.registered.end(), checkpoints.begin(), checkpoints.end());
     for (const Doubt& doubt : find_doubts(program_, types_, carried_, training)) {
@@ -194,7 +197,61 @@ class Instrumenter {
     return state;
   }
 
-  void keep(const CarriedVariable& one, std::vector<std::string>& checkpoints,
+  /// The block around the loop, in which what is written before it lives.
+  Range block_of(Loop loop) const {
+    const Reader& reader = *program_.body(loop.body).reader;
+    const auto around = reader.bracket_around(program_.step(loop).whole.begin);
+    return around ? Range{*around, reader.behind(*around)} : program_.body(loop.body).block;
+  }
+
+  /// A name for the object that flor::checkpoints gives: other ones may be in scope there, and the
+  /// same name would be declared twice in a block.
+  std::string state_name(Loop loop) const {
+    const Range block = block_of(loop);
+    for (int number = 0;; ++number) {
+      const Body& body = program_.body(loop.body);
+      std::string name = unused(body, {"state", "kept", "flor_state"});
+      if (number > 0) {
+        const std::string other = name + std::to_string(number + 1);
+        name = unused(body, {other.c_str()});
+      }
+      const bool taken = std::ranges::any_of(registrations_, [&](const Registration& one) {
+        return one.body == loop.body && one.name == name &&
+               (is_within(one.block, block) || is_within(block, one.block));
+      });
+      if (!taken) return name;
+    }
+  }
+
+  /// Whether an object of flor::checkpoints that lives where the loop begins has the variable.
+  bool is_registered(Loop loop, int variable) const {
+    const std::size_t at = program_.step(loop).whole.begin;
+    return std::ranges::any_of(registrations_, [&](const Registration& one) {
+      return one.body == loop.body && one.block.holds(at) && one.variables.contains(variable);
+    });
+  }
+
+  void registered(Loop loop, const std::string& name) {
+    registrations_.push_back({loop.body, block_of(loop), name, std::move(open_)});
+    open_.clear();
+  }
+
+  /// Why the object behind a pointer cannot be registered before the loop; empty if it can.
+  std::string moving_object(Loop loop, const CarriedVariable& one) const {
+    const Variable& v = program_.variable(one.variable);
+    const bool holder = one.type.kind == StateKind::module && one.type.own.empty();
+    if (!is_pointer(one.type) && !holder) return "";
+    const Fixed fixed(program_, types_, carried_, loop);
+    const bool rebound = fixed.is_rebound(one.variable);
+    const bool null = is_pointer(one.type) && fixed.is_maybe_null(one.variable);
+    if (!rebound && !null) return "";
+    return fmt::format("'{}' ({}) {}; is what it then holds state, and how would it be saved?",
+                       v.name, one.type.name,
+                       rebound ? "may get another object in the loop"
+                               : "may hold no object where the loop begins");
+  }
+
+  void keep(Loop loop, const CarriedVariable& one, std::vector<std::string>& checkpoints,
             std::vector<std::string>& attached, std::vector<std::string>& questions,
             std::set<int>& kept) {
     const Variable& v = program_.variable(one.variable);
@@ -212,12 +269,17 @@ class Instrumenter {
                             name, type));
       return;
     }
+    if (std::string question = moving_object(loop, one); !question.empty()) {
+      questions.push_back(std::move(question));
+      return;
+    }
     kept.insert(one.variable);
     const bool plain = one.type.kind == StateKind::number ||
                        (one.type.kind == StateKind::container && !v.type.tensors);
     if (plain) {
       attached.push_back(name);
-    } else if (registered_.insert(one.variable).second) {
+    } else if (!is_registered(loop, one.variable)) {
+      open_.insert(one.variable);
       const bool script = one.type.kind == StateKind::script;
       script_ = script_ || script;
       checkpoints.push_back(is_pointer(one.type) ? "*" + name : name);
@@ -447,7 +509,16 @@ class Instrumenter {
   std::map<const Source*, std::unique_ptr<TextEdits>> edits_;
   std::set<const Source*> uses_, registers_, counts_;
   std::set<std::string> names_;
-  std::set<int> registered_;
+
+  /// An object of flor::checkpoints, which ends with its block.
+  struct Registration {
+    int body;
+    Range block;
+    std::string name;
+    std::set<int> variables;
+  };
+  std::vector<Registration> registrations_;
+  std::set<int> open_;  ///< what the next of them gets
 
   bool script_ = false;
   Instrumented result_;
