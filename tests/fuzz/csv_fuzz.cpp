@@ -1,6 +1,7 @@
 // Fuzz target of logs that are tables. Input: a byte that is even for CSV and odd for JSON lines,
 // then the file.
 #include "file/filesystem.h"
+#include "imports/json_lines.h"
 #include "imports/table_reader.h"
 
 #include <flor/store/error.h>

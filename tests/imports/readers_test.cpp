@@ -5,10 +5,12 @@
 #include "imports/csv_reader.h"
 #include "imports/event_bytes.h"
 #include "imports/event_reader.h"
+#include "imports/json_lines.h"
 #include "imports/line_reader.h"
 #include "imports/log_file.h"
 #include "imports/table_reader.h"
 #include "imports/text_reader.h"
+#include "imports/written.h"
 #include "support/content.h"
 #include "support/temporary_directory.h"
 
@@ -27,6 +29,12 @@
 namespace flor::cli::readers_test {
 namespace {
 
+using imports_test::csv;
+using imports_test::read;
+using imports_test::refusal;
+using imports_test::values;
+using imports_test::Written;
+
 using flor::testing::event;
 using flor::testing::frame;
 using flor::testing::scalar;
@@ -36,58 +44,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// A file with this content, which lasts as long as the object.
-class Written {
- public:
-  explicit Written(const std::string& content, const char* name = "log")
-      : path_(directory_ / name) {
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  store::File open() const { return {store::Filesystem::system(), path_, O_RDONLY}; }
-  LogSource source(LogFormat format) const {
-    return {.path = path_, .files = {path_}, .format = format};
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  flor::testing::TemporaryDirectory directory_{flor::testing::fast_parent()};
-  std::filesystem::path path_;
-};
-
-LoggedRun read(const std::string& content, LogFormat format, const LogQuestion& question = {}) {
-  return read_log(Written(content).source(format), question);
-}
-LoggedRun csv(const std::string& content, const LogQuestion& question = {}) {
-  return read(content, LogFormat::csv, question);
-}
 LoggedRun events(const std::string& content) { return read(content, LogFormat::tensorboard); }
-
-std::string shown(const store::Scalar& value) {
-  return std::visit([](const auto& one) { return fmt::format("{}", one); }, value);
-}
-
-/// "NAME EPOCH.STEP=VALUE" of each value.
-std::vector<std::string> values(const LoggedRun& run) {
-  std::vector<std::string> result;
-  for (const LoggedSeries& series : run.all_series()) {
-    for (std::size_t at = 0; at < series.size(); ++at) {
-      const LoggedPlace place = series.place(at);
-      result.push_back(fmt::format("{} {}.{}={}", series.name(), place.epoch, place.step,
-                                   shown(series.value(at))));
-    }
-  }
-  return result;
-}
-
-std::string refusal(const std::string& content, LogFormat format,
-                    const LogQuestion& question = {}) {
-  try {
-    (void)read(content, format, question);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 // Lines and rows.
 
@@ -217,8 +174,7 @@ TEST(Tables, KeepTextsAndTakeTimes) {
   EXPECT_THAT(values(run), ElementsAre("phase -1.-1=train", "phase -1.-1=val", "loss -1.-1=nan",
                                        "loss -1.-1=-inf"));
   EXPECT_EQ(run.first_us, 1714564800'000'000);
-  EXPECT_THAT(values(csv("flos\n20000000000000000000\n")),
-              ElementsAre("flos -1.-1=2e+19"));
+  EXPECT_THAT(values(csv("flos\n20000000000000000000\n")), ElementsAre("flos -1.-1=2e+19"));
   // A duration is a metric.
   EXPECT_THAT(values(csv("time,a\n1.5,2\n")), ElementsAre("time -1.-1=1.5", "a -1.-1=2"));
   EXPECT_EQ(csv("timestamp,a\n1714564800,2\n").first_us, 1714564800'000'000);

@@ -30,6 +30,7 @@ bool CsvReader::whole_row(CsvRow& row) {
   LogLine line;
   do {
     if (!lines_.next(line)) return false;
+    if (line.number == 1) require_text_of_bytes(line.text);
     row_ = line.number == 1 ? without_mark(line.text) : line.text;
     row.line = line.number;
     row.has_end = line.has_end();
@@ -67,6 +68,8 @@ bool CsvReader::whole_row(CsvRow& row) {
 }
 
 void CsvReader::split(CsvRow& row) const {
+  const bool has_lines = row_.find('\n') != row_.npos;
+  row.is_joined = false;
   std::size_t count = 0;
   const auto begin_field = [&]() -> std::string& {
     if (row.fields.size() <= count) row.fields.emplace_back();
@@ -76,6 +79,7 @@ void CsvReader::split(CsvRow& row) const {
   };
   for (std::size_t at = 0;; ++at) {
     std::string& field = begin_field();
+    bool was_quoted = false;
     if (at < row_.size() && row_[at] == '"') {
       for (++at; at < row_.size(); ++at) {
         if (row_[at] == '"' && (at + 1 == row_.size() || row_[at + 1] != '"')) break;
@@ -83,8 +87,10 @@ void CsvReader::split(CsvRow& row) const {
         field += row_[at];
       }
       ++at;
+      was_quoted = true;
     }
     const std::size_t end = std::min(row_.find(separator_, at), row_.size());
+    row.is_joined = row.is_joined || (has_lines && was_quoted && at < end);
     if (at < end) field.append(row_, at, end - at);
     at = end;
     if (at >= row_.size()) break;

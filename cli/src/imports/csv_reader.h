@@ -11,8 +11,9 @@ namespace flor::cli {
 
 struct CsvRow {
   std::vector<std::string> fields;
-  std::int64_t line = 0;  ///< on which it begins
-  bool has_end = true;    ///< false for the last row of a file that does not end in a line end
+  std::int64_t line = 0;   ///< on which it begins
+  bool has_end = true;     ///< false for the last row of a file that does not end in a line end
+  bool is_joined = false;  ///< of several lines, although a quote ends in the middle of a field
 };
 
 /// Rows by RFC 4180, with any line end: a field in quotes may have separators, line ends and

@@ -2,10 +2,25 @@
 
 #include "file/filesystem.h"
 
+#include <flor/store/error.h>
+
 #include <algorithm>
 #include <span>
 
 namespace flor::cli {
+namespace {
+
+/// How much of a line that is too long is handed out, at least one byte.
+std::size_t length_of_piece(std::string_view piece) {
+  // Behind a blank no word goes on; behind a comma or a bracket one may, but seldom a number.
+  for (const std::string_view ends : {"\r", " \t", ";()[]{}<>|\"=", ","}) {
+    const std::size_t last = piece.find_last_of(ends);
+    if (last != piece.npos) return last + 1;
+  }
+  return piece.size();
+}
+
+}  // namespace
 
 std::string_view LogLine::content() const {
   std::string_view content = text;
@@ -40,7 +55,10 @@ bool LineReader::next(LogLine& line) {
   if (rest == 0) return false;
   std::size_t length = end == buffer_.npos ? rest : end + 1 - at_;
   line.is_cut = length > kLineMax || (end == buffer_.npos && read_ < size_);
-  length = std::min(length, kLineMax);
+  if (line.is_cut) {
+    length = length_of_piece(std::string_view(buffer_).substr(at_, std::min(length, kLineMax)));
+  }
+  line.is_rest = goes_on_;
   if (!goes_on_) ++number_;
   goes_on_ = line.is_cut;
   line.text = std::string_view(buffer_).substr(at_, length);
@@ -53,6 +71,14 @@ bool LineReader::next(LogLine& line) {
 std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+void require_text_of_bytes(std::string_view beginning) {
+  if (beginning.find('\0') == beginning.npos && !beginning.starts_with("\xFF\xFE") &&
+      !beginning.starts_with("\xFE\xFF")) {
+    return;
+  }
+  throw UsageError("it is no text of bytes: convert it to UTF-8, or say what it is with --format");
 }
 
 }  // namespace flor::cli

@@ -12,7 +12,7 @@ class File;
 
 namespace flor::cli {
 
-/// A longer line is cut into pieces of this length.
+/// A longer line is cut into pieces of at most this length.
 inline constexpr std::size_t kLineMax = std::size_t{1} << 20;
 
 struct LogLine {
@@ -20,6 +20,7 @@ struct LogLine {
   std::uint64_t offset = 0;  ///< of its first byte in the file
   std::int64_t number = 0;   ///< from 1
   bool is_cut = false;       ///< longer than `kLineMax`: the rest follows as a line of its own
+  bool is_rest = false;      ///< such a rest
 
   bool has_end() const { return text.ends_with('\n'); }
   /// The text without "\n" and "\r\n".
@@ -27,6 +28,9 @@ struct LogLine {
 };
 
 /// Reads the file as far as it reached when the reader was made: it may be growing.
+///
+/// A line is cut behind the last "\r", where a progress bar begins anew, else behind a byte that no
+/// number has, so that none is cut in two; in the middle of a word only if all of it is one.
 class LineReader {
  public:
   explicit LineReader(const store::File& file);
@@ -48,5 +52,8 @@ class LineReader {
 
 /// Without the mark of UTF-8 that some programs put before a text.
 std::string_view without_mark(std::string_view text);
+
+/// Throws UsageError if a file that begins so has other units than bytes, such as UTF-16.
+void require_text_of_bytes(std::string_view beginning);
 
 }  // namespace flor::cli

@@ -3,6 +3,7 @@
 #include "base/digest_stream.h"
 #include "file/filesystem.h"
 #include "imports/event_reader.h"
+#include "imports/json_lines.h"
 #include "imports/table_reader.h"
 #include "output/terminal_text.h"
 

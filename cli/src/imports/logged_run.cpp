@@ -2,20 +2,23 @@
 
 #include "base/text.h"
 #include "index/values/own_series.h"
+#include "output/terminal_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <utility>
 #include <variant>
 
 namespace flor::cli {
 namespace {
 
-constexpr std::size_t kNameMax = 1000;
 /// Lines about names that were left out; a file may have any number of them.
-constexpr int kRefusedShown = 8;
+constexpr std::size_t kRefusedShown = 8;
+/// Above this number, names that were left out are no longer told apart.
+constexpr std::size_t kRefusedMax = 200'000;
 /// Times that can be meant: up to the year 2255.
 constexpr std::int64_t kTimeMax = std::int64_t{9'000'000'000} * 1'000'000;
 
@@ -48,11 +51,22 @@ store::Scalar LoggedSeries::value(std::size_t at) const {
   }
 }
 
+void LoggedSeries::set_real(std::size_t at, double real) {
+  points_[at].bits = std::bit_cast<std::uint64_t>(real);
+  points_[at].type = store::ValueType::real;
+  has_reals_ = true;
+}
+
 void LoggedSeries::settle() {
   for (Point& point : points_) {
     if (!has_reals_ || point.type != store::ValueType::integer) continue;
-    point.bits =
-        std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<std::int64_t>(point.bits)));
+    const auto integer = std::bit_cast<std::int64_t>(point.bits);
+    const auto real = static_cast<double>(integer);
+    constexpr double kBeyond = 9223372036854775808.0;  // no integer, unlike the reals below it
+    if (real >= kBeyond || static_cast<std::int64_t>(real) != integer) {
+      if (inexact_++ == 0) first_inexact_ = integer;
+    }
+    point.bits = std::bit_cast<std::uint64_t>(real);
     point.type = store::ValueType::real;
   }
   if (!std::ranges::is_sorted(points_, {}, &Point::place)) {
@@ -60,24 +74,33 @@ void LoggedSeries::settle() {
   }
 }
 
+void LoggedRun::refuse(std::string_view name) {
+  if (refused_.size() >= kRefusedMax) return;
+  if (!refused_.insert(std::hash<std::string_view>()(name)).second) return;
+  if (refused_.size() > kRefusedShown) return;
+  const std::string shown = store::printable(name.substr(0, 40));
+  remark(
+      name.empty() ? std::string("values without a name are left out")
+      : name.size() > kLoggedNameMax
+          ? fmt::format("'{}...' is left out: a name has at most {} bytes", shown, kLoggedNameMax)
+          : fmt::format("'{}' is left out: names that begin so are Flor's own", shown));
+}
+
 LoggedSeries* LoggedRun::series(std::string_view name) {
   if (const auto known = by_name_.find(name); known != by_name_.end()) {
-    return known->second == SIZE_MAX ? nullptr : &series_[known->second];
+    return &series_[known->second];
   }
   const bool is_own = name.starts_with(store::kReservedPrefix) || name.starts_with("pinned:");
-  if (is_own || name.empty() || name.size() > kNameMax) {
-    by_name_.emplace(name, SIZE_MAX);
-    const std::string shown = store::printable(name.substr(0, 40));
-    if (++refused_names_ <= kRefusedShown) {
-      remark(is_own ? fmt::format("'{}' is left out: names that begin so are Flor's own", shown)
-             : name.empty() ? std::string("values without a name are left out")
-                            : fmt::format("'{}...' is left out: a name has at most {} bytes", shown,
-                                          kNameMax));
-    }
+  if (is_own || name.empty() || name.size() > kLoggedNameMax) {
+    refuse(name);
     return nullptr;
   }
-  by_name_.emplace(name, series_.size());
-  return &series_.emplace_back(store::printable(name));
+  // Two names that are printed alike would be two series of one name.
+  std::string shown = store::printable(name);
+  const auto [known, is_new] = by_name_.try_emplace(shown, series_.size());
+  if (!is_new) return &series_[known->second];
+  bytes_of_names_ += shown.size();
+  return &series_.emplace_back(std::move(shown));
 }
 
 std::size_t LoggedRun::values() const {
@@ -161,7 +184,20 @@ void LoggedRun::settle() {
   for (const auto& [epoch, time] : times_) {
     if (epoch >= 0) epochs_[epoch].last_us = time;
   }
-  for (LoggedSeries& one : series_) one.settle();
+  std::size_t inexact = 0;
+  for (LoggedSeries& one : series_) {
+    one.settle();
+    if (one.inexact() == 0) continue;
+    const std::int64_t first = one.first_inexact();
+    if (++inexact > kRefusedShown) continue;
+    remark(fmt::format("'{}' has real numbers, too, as which {} {} not exact: {} is {:.0f}",
+                       one.name(), counted(one.inexact(), "whole one"),
+                       one.inexact() == 1 ? "is" : "are", first, static_cast<double>(first)));
+  }
+  if (refused_.size() > kRefusedShown) {
+    remark(fmt::format("{} more names are left out for such reasons",
+                       refused_.size() - kRefusedShown));
+  }
   std::erase_if(series_, [](const LoggedSeries& one) { return one.size() == 0; });
   by_name_.clear();
 }

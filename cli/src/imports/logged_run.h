@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ namespace flor::cli {
 /// and steps are added up over epochs.
 inline constexpr std::int64_t kLoggedEpochMax = 99'999;
 inline constexpr std::int64_t kLoggedStepMax = std::int64_t{1} << 40;
+
+/// A longer name is refused.
+inline constexpr std::size_t kLoggedNameMax = 1000;
 
 /// A place in the two loops that logs tell of: -1 where the log does not say.
 struct LoggedPlace {
@@ -40,8 +44,21 @@ class LoggedSeries {
   store::ValueType type(std::size_t at) const { return points_[at].type; }
   store::Scalar value(std::size_t at) const;
   /// Sorts by place, values of one place in the order of the log. Integers become reals if the
-  /// series has reals, too.
+  /// series has reals, too: those that no real is equal to are counted.
   void settle();
+  std::int64_t inexact() const { return inexact_; }
+  std::int64_t first_inexact() const { return first_inexact_; }
+  /// Makes the value a real.
+  void set_real(std::size_t at, double real);
+  /// Leaves out the values for which this holds, by their index.
+  template <typename Condition>
+  void leave_out(const Condition& condition) {
+    std::size_t kept = 0;
+    for (std::size_t at = 0; at < points_.size(); ++at) {
+      if (!condition(at)) points_[kept++] = points_[at];
+    }
+    points_.resize(kept);
+  }
 
  private:
   struct Point {
@@ -53,17 +70,22 @@ class LoggedSeries {
   std::vector<Point> points_;
   std::vector<std::string> texts_;
   bool has_reals_ = false;
+  std::int64_t inexact_ = 0, first_inexact_ = 0;
 };
 
 /// The places of printed text are set without a path.
 class LoggedRun {
  public:
   /// The series of this name, which is made if it is new. Nullptr if no value may have the name: it
-  /// is one of Flor's own, empty or too long. The pointer stays valid until the next call.
+  /// is one of Flor's own, empty or too long, shown as it is printed. Names that are refused are
+  /// counted and not kept. The pointer stays valid until the next call.
   LoggedSeries* series(std::string_view name);
   std::vector<LoggedSeries>& all_series() { return series_; }
   const std::vector<LoggedSeries>& all_series() const { return series_; }
   std::size_t values() const;
+  /// How many names were refused, and the bytes of those that were not.
+  std::size_t refused_names() const { return refused_.size(); }
+  std::size_t bytes_of_names() const { return bytes_of_names_; }
 
   /// Something was logged at this place and time, in Unix microseconds.
   void notice_time(const LoggedPlace& place, std::int64_t time_us);
@@ -94,6 +116,7 @@ class LoggedRun {
   const std::map<std::int64_t, Epoch>& epochs() const { return epochs_; }
 
  private:
+  void refuse(std::string_view name);
   void shift_epochs();
   void count_steps_in_their_epochs();
   template <typename Visit>
@@ -101,7 +124,8 @@ class LoggedRun {
 
   std::vector<LoggedSeries> series_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
-  int refused_names_ = 0;
+  std::set<std::size_t> refused_;  ///< digests, as the names may be long
+  std::size_t bytes_of_names_ = 0;
   std::map<std::int64_t, std::int64_t> times_;  ///< by epoch: the latest
   std::map<std::int64_t, Epoch> epochs_;
 };

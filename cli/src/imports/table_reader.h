@@ -1,4 +1,4 @@
-// Reads logs that are tables: CSV, and JSON lines.
+// Reads logs that are tables: the rows of all, and CSV.
 #pragma once
 
 #include "imports/logged_run.h"
@@ -28,6 +28,8 @@ class TableRows {
 
   void begin_row() { ++rows_; }
   void add(std::string_view column, ValueWord&& cell);
+  /// The row has this number, which is kept as the real next to it.
+  void note_inexact(std::string_view text);
   std::int64_t rows() const { return rows_; }
 
   /// Gives the values their places. A column that was named and has no whole numbers, or is not
@@ -43,21 +45,21 @@ class TableRows {
   Numbers numbers_of(const LoggedSeries& series) const;
   Numbers take_numbers(Loop loop);
   void take_times(const Numbers& epochs);
+  void settle_odd_cells(LoggedSeries& series);
   void remove(const std::string& name);
 
   const TableColumns& columns_;
   LoggedRun& run_;
   std::int64_t rows_ = 0;
+  std::int64_t twice_ = 0;  ///< cells whose row has their column already
+  std::int64_t inexact_ = 0;
+  std::string first_inexact_;
+  int odd_columns_ = 0;
 };
 
 /// Reads a table whose first line names the columns. Missing cells are empty or NA, N/A, None,
 /// null. `name` is the file in messages, safe to print. Throws UsageError if it is no such table.
 void read_csv(const store::File& file, const std::string& name, const TableColumns& columns,
               LoggedRun& run);
-
-/// Reads lines with one JSON object each. Members of objects inside are columns `outer.inner`; also
-/// Python's NaN and Infinity are numbers. Lines that are no object are left out, with a remark.
-void read_json_lines(const store::File& file, const std::string& name, const TableColumns& columns,
-                     LoggedRun& run);
 
 }  // namespace flor::cli

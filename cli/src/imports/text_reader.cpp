@@ -78,7 +78,7 @@ class TextReader {
 
   void read() {
     for (LogLine line; lines_.next(line);) {
-      if (line.number == 1) require_text(line.text);
+      if (line.number == 1) require_text_of_bytes(line.text);
       look_at(line.content());
       keep(line);
       run_.lines += line.is_cut ? 0 : 1;
@@ -87,11 +87,6 @@ class TextReader {
   }
 
  private:
-  static void require_text(std::string_view text) {
-    if (text.find('\0') == text.npos && !text.starts_with("\xFF\xFE")) return;
-    throw UsageError("it is no text of bytes: convert it, or say what it is with --format");
-  }
-
   /// Lines that a progress bar overwrites count, too.
   void look_at(std::string_view text) {
     for (;;) {

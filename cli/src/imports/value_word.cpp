@@ -39,6 +39,16 @@ std::optional<std::int64_t> whole_integer(std::string_view text) {
   return number_in<std::int64_t>(text);
 }
 
+bool is_inexact(std::string_view text) {
+  constexpr std::size_t kExact = 15;  // so many digits are exact in every real
+  if (text.size() <= kExact || whole_integer(text)) return false;
+  const auto real = whole_number(text);
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (!real || text.find_first_not_of("0123456789") != text.npos) return false;
+  const std::size_t first = text.find_first_not_of('0');
+  return first != text.npos && fmt::format("{:.0f}", std::abs(*real)) != text.substr(first);
+}
+
 ValueWord value_word(std::string_view text) {
   using store::ValueType;
   if (const auto integer = whole_integer(text)) return {ValueType::integer, *integer};

@@ -22,6 +22,9 @@ ValueWord value_word(std::string_view text);
 std::optional<double> whole_number(std::string_view text);
 std::optional<std::int64_t> whole_integer(std::string_view text);
 
+/// Whether the text is a whole number that neither an integer nor a real holds.
+bool is_inexact(std::string_view text);
+
 /// An argument of the type that the word has. Its value is a secret where it reads like one.
 store::Argument argument_word(std::string_view name, std::string_view text);
 store::Argument number_argument(std::string_view name, double value);
