@@ -15,6 +15,7 @@ using imports_test::refusal;
 using imports_test::values;
 using imports_test::Written;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -174,6 +175,26 @@ TEST(Rows, ThatAQuoteTooMuchJoinsAreSaid) {
               ElementsAre(HasSubstr("the row in line 4 has several lines, and a quote that ends in "
                                     "the middle of a cell")));
   EXPECT_THAT(csv("a,note\n1,\"x\ny\"\n").remarks, IsEmpty());
+}
+
+TEST(Epochs, AreNotTakenFromTheEscapesOfATerminal) {
+  const LogQuestion question{.metrics = {R"(loss=(\d+\.\d+))"}};
+  const LoggedRun run = read(
+      "\x1b[1mEpoch \x1b[1m3\x1b[0m/10\n\x1b[31mloss=\x1b[1;32m0.5\x1b[0m\n"
+      "Epoch \x1b[32m4\x1b[0m\n\x1b]8;;http://a/epoch 9\x1b\\loss=0.25\x1b]8;;\a\x1b(B\x1b[K\n",
+      LogFormat::text, question);
+  EXPECT_THAT(values(run), ElementsAre("loss 3.-1=0.5", "loss 4.-1=0.25"));
+  EXPECT_THAT(read("epoch 1\x1b[\nepoch 2\x1b\nepoch 3\x1b]\nloss=0.5\n", LogFormat::text, question)
+                  .remarks,
+              IsEmpty());
+}
+
+TEST(Epochs, AreNotHalvesOfNumbers) {
+  const LogQuestion question{.metrics = {R"(loss=(\d+\.\d+))"}};
+  const LoggedRun run = read("Epoch 7, loss=0.5\nEpoch 1,234: loss=0.25\nepoch 8,0.1 loss=0.75\n",
+                             LogFormat::text, question);
+  EXPECT_THAT(values(run), ElementsAre("loss 7.-1=0.5", "loss 7.-1=0.25", "loss 8.-1=0.75"));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("'1,234' may be one number or two")));
 }
 
 TEST(Rows, OfOtherUnitsThanBytesAreRefused) {

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -24,6 +26,40 @@ constexpr std::int64_t kPieceTime = 1'000'000;
 
 /// "epoch 3", but neither "max_epoch=3", "epochs: 3" nor "epoch': 0.5".
 constexpr const char* kEpoch = R"(\b[Ee](?:poch|POCH)\W{0,3}(\d+)(?:[^.\d]|\.[^\d]|\.?$))";
+
+/// Whether what follows a number may be more of it, as in 1,234.
+bool may_go_on(std::string_view behind) {
+  const auto is_digit = [&](std::size_t at) {
+    return at < behind.size() && behind[at] >= '0' && behind[at] <= '9';
+  };
+  return behind.starts_with(',') && is_digit(1) && is_digit(2) && is_digit(3) && !is_digit(4);
+}
+
+/// Without the escape sequences of a terminal, such as colours, whose digits are no numbers of the
+/// log (ECMA-48: ESC [ to a final byte, ESC ] to BEL or ESC and a backslash, others of two or three
+/// bytes).
+std::string without_escapes(std::string_view line) {
+  constexpr char kEscape = '\x1b';
+  std::string plain;
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] != kEscape) {
+      plain += line[at++];
+      continue;
+    }
+    const char kind = at + 1 < line.size() ? line[at + 1] : '\0';
+    at = std::min(at + 2, line.size());
+    if (kind == '[') {
+      while (at < line.size() && (line[at] < '@' || line[at] > '~')) ++at;
+      at = std::min(at + 1, line.size());
+    } else if (kind == ']') {
+      while (at < line.size() && line[at] != '\a' && line[at] != kEscape) ++at;
+      if (at < line.size()) at = std::min(at + (line[at] == '\a' ? 1u : 2u), line.size());
+    } else if (kind == '(' || kind == ')') {
+      at = std::min(at + 1, line.size());
+    }
+  }
+  return plain;
+}
 
 /// Finds the number of a loop in lines.
 class LoopFinder {
@@ -41,22 +77,29 @@ class LoopFinder {
   }
 
   /// The number in this line. One that was found without being asked for, and is none, is no epoch.
-  std::optional<std::int64_t> in(std::string_view line) const {
+  std::optional<std::int64_t> in(std::string_view line) {
     if (!pattern_) return std::nullopt;
     const bool may_have =
         is_given_ || line.find("poch") != line.npos || line.find("POCH") != line.npos;
     const auto group = may_have ? pattern_->group_in(line) : std::nullopt;
     if (!group) return std::nullopt;
     const std::string_view text = line.substr(group->begin, group->end - group->begin);
+    if (!is_given_ && may_go_on(line.substr(group->end))) {
+      if (unclear_.empty()) unclear_ = line.substr(group->begin, text.size() + 4);
+      return std::nullopt;
+    }
     const auto number = whole_integer(text);
     if (number && *number >= 0 && *number <= most_) return number;
     if (!is_given_) return std::nullopt;
     throw UsageError(fmt::format("{} finds '{}' in '{}', which is no whole number up to {}",
                                  option_, printable(text), shortened(printable(line), 60), most_));
   }
+  /// The first text that may be one number or two; such a line says no number.
+  const std::string& unclear() const { return unclear_; }
 
  private:
   const char* option_;
+  std::string unclear_;
   bool is_given_;
   std::int64_t most_;
   std::optional<Pattern> pattern_;
@@ -84,6 +127,12 @@ class TextReader {
       run_.lines += line.is_cut ? 0 : 1;
     }
     end_gap();
+    if (const std::string& unclear = epochs_.unclear(); !unclear.empty()) {
+      run_.remark(
+          fmt::format("'{}' may be one number or two, and was not taken for an epoch: "
+                      "--epoch REGEX says what is",
+                      unclear));
+    }
   }
 
  private:
@@ -91,7 +140,8 @@ class TextReader {
   void look_at(std::string_view text) {
     for (;;) {
       const std::size_t end = text.find('\r');
-      look_at_line(text.substr(0, end));
+      const std::string_view line = text.substr(0, end);
+      look_at_line(line.find('\x1b') == line.npos ? line : without_escapes(line));
       if (end == text.npos) return;
       text.remove_prefix(end + 1);
     }
