@@ -73,8 +73,8 @@ constexpr Limit kUsual{20, 30};
 const std::map<std::string, Limit> kLarger = {
     {"Catalog", {2, 69}},        {"ClusterGroup", {24, 32}},    {"Coordinator", {21, 30}},
     {"Evaluator", {7, 56}},      {"Fetching", {21, 31}},        {"Flags", {36, 1}},
-    {"JournalReader", {21, 12}}, {"LoopScope::Frame", {24, 1}}, {"Model", {21, 42}},
-    {"Recorder", {14, 31}},
+    {"JournalReader", {21, 12}}, {"LoopScope::Frame", {24, 1}}, {"Model", {23, 44}},
+    {"Instrumenter", {14, 32}},  {"Recorder", {14, 31}},
     {"RedisQueue", {19, 42}},    {"Replayer", {21, 43}},        {"Runtime", {10, 51}},
     {"SampleStream", {12, 38}},  {"Spooling", {21, 26}},        {"Stripper", {10, 32}},
     {"Watch", {28, 13}},

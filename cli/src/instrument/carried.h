@@ -37,7 +37,7 @@ class Carried {
   std::vector<CarriedVariable> of_main(Loop loop) const;
   /// Global variables, and variables that functions keep, that the loop changes.
   std::vector<int> hidden(Loop loop) const;
-  /// What the loop changes without showing what it is: references to unknown objects, and variables
+  /// Changes of the loop to objects that are not known: references to unknown objects, and variables
   /// that these sources do not declare.
   std::vector<int> unknown(Loop loop) const;
   /// Members of modules that the loop changes and that no checkpoint of a module has.

@@ -28,7 +28,7 @@ namespace {
 
 using sources::one_of;
 
-/// What is known of the values of an integer expression.
+/// Facts known about the values of an integer expression.
 enum class Sign {
   unknown,
   positive,  ///< a constant of any type that is not negative

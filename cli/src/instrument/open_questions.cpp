@@ -241,7 +241,7 @@ class Doubts {
     return path;
   }
 
-  /// What the loop saves and what is loaded in it or after it: the file carries state.
+  /// A file that the loop saves, and that is loaded in it or after it, carries state.
   void loaded_files(const std::vector<std::pair<int, Range>>& places) {
     std::set<std::string> saved;
     for (const auto& [id, range] : places) {

@@ -235,7 +235,7 @@ bool TensorChanges::by_call(int body, std::size_t open, std::size_t at, int vari
   std::size_t index = 0;
   while (index < parts.size() && !parts[index].holds(at)) ++index;
   if (index >= parts.size()) return false;
-  // What stands before it, as its namespace, and what follows: a view of it, or a new value.
+  // The words before it, as its namespace, and those behind it: a view of it, or a new value.
   std::size_t k = at + 1;
   bool fresh = false;
   while (k < parts[index].end) {
