@@ -1,5 +1,9 @@
 # Instruments TO/NAME.cpp, a copy of FROM/NAME.cpp, and makes TO/NAME_asked.cpp of it. A file that would
 # not change keeps its time, so that it is not compiled again.
+# STATUS: the exit status that is expected, 0 unless it says otherwise; 5 where the sources raise questions.
+if(NOT DEFINED STATUS)
+  set(STATUS 0)
+endif()
 set(work ${TO}/${NAME}.work)
 file(MAKE_DIRECTORY ${work})
 file(COPY ${FROM}/${NAME}.cpp DESTINATION ${work} NO_SOURCE_PERMISSIONS)
@@ -8,7 +12,7 @@ execute_process(
   WORKING_DIRECTORY ${work}
   ERROR_VARIABLE said
   RESULT_VARIABLE status)
-if(NOT status EQUAL 0)
+if(NOT status EQUAL STATUS)
   message(FATAL_ERROR "flor instrument --apply ${NAME}.cpp: ${status}\n${said}")
 endif()
 execute_process(

@@ -65,6 +65,20 @@ TEST_P(InstrumentedPrograms, AnswerWhatARunWouldHaveLogged) {
   EXPECT_EQ(asked(bench), expected) << replayed.err;
 }
 
+TEST(InstrumentedLoops, RunAsOftenAsBefore) {
+  const auto printed = [](const std::string& name) {
+    const auto path = std::filesystem::path(FLOR_TEST_PROGRAMS) / name;
+    const ProcessResult result = run_process({path.string()});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
+  };
+  const std::string before = printed("loop_counts_before");
+  EXPECT_THAT(before, HasSubstr("doubles 30\n"));
+  EXPECT_EQ(printed("loop_counts"), before);
+  const auto path = std::filesystem::path(FLOR_TEST_SOURCES) / "loop_counts.cpp";
+  EXPECT_THAT(read_file(path), HasSubstr("flor::loop(\"epoch"));  // those that surely can
+}
+
 std::vector<std::string> programs() {
   std::vector<std::string> names = {"clusters", "line_fit", "other_names"};
 #ifdef FLOR_TEST_TORCH

@@ -1,5 +1,5 @@
 // Whether an expression in the header of a loop gives the same value at each of its iterations,
-// and who else than the statements that name a variable may change it.
+// and whether more than the statements that name a variable may change it.
 #pragma once
 
 #include "instrument/carried.h"
