@@ -188,8 +188,8 @@ class ForgottenFinder {
     }
   }
 
-  /// The container that a method changes, as in `losses.push_back(loss)`, unless the method is
-  /// known only to look; -1: none.
+  /// Returns the variable of the container whose method is called at token `at`, as in
+  /// `losses.push_back(loss)`; -1 if there is no such call, or if the method is known to only read.
   int changed_by_method(int id, std::size_t at) const {
     const Reader& reader = *body(id).reader;
     if (!reader.is_name(at) || !reader.is(at + 1, ".") || !reader.is(at + 3, "(")) return -1;

@@ -30,8 +30,9 @@ struct Position {
 };
 
 /// Finds the place in `there` that corresponds to `place`. `names`: names that differ in the older
-/// version; `used`: names in the statements to be inserted, as the older version spells them.
-/// Places with nothing but log statements and unrelated declarations between them count as one.
+/// version; `used`: names in the statements to be inserted, as the older version spells them. If
+/// several places fit equally well, returns the first of them if only log statements and unrelated
+/// declarations are between them, because the result is the same at each; otherwise none.
 Position find_position(const BlockPlace& place, const OlderBlock& there, const KnownNames& names,
                        const std::set<std::string>& used);
 

@@ -235,7 +235,7 @@ RankFacts rank_of_json(const Json& json) {
             .respects_lock = json.at("respects_lock").get<bool>(),
             .written_bytes = json.at("written_bytes_a_second").get<double>()};
   } catch (const Json::exception&) {
-    throw Error("these are no facts of a rank");
+    throw Error("the answer of a rank lacks a field, or has one of the wrong type");
   }
 }
 

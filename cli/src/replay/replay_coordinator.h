@@ -35,8 +35,8 @@ struct ReplayRequest {
 
   store::Run run;  ///< the requested run; of a group, the run of rank 0
   Launch launch;   ///< the launch of `run`
-  /// The ranks of which each worker has one process. All processes of a worker get the same pieces,
-  /// because a collective operation needs all ranks at the same place.
+  /// The ranks to replay. Each worker runs one process for each of them. All processes of a worker
+  /// get the same pieces, because a collective operation waits until every rank has reached it.
   std::vector<ReplayedRank> ranks;
   /// The version that was built for the replay, if one was.
   std::shared_ptr<VersionWithTree> version;

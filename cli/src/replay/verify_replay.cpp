@@ -92,7 +92,8 @@ detail::VerifyPlan EpochVerifier::plan(const ReplayOutcome& outcome) const {
 /// Executes an epoch while others are still being replayed. If the user asked for several, waits
 /// until the end, because the cheapest of all epochs are not known earlier.
 void EpochVerifier::offer(const ReplayOutcome& so_far, int worker) {
-  // Planning examines all findings, and offers come with every part.
+  // The coordinator calls this after every event while a worker is free. Planning reads all results
+  // so far, so it is done at most once a second.
   constexpr auto kPause = std::chrono::seconds(1);
   if (talk_ || !wanted() || asked() || so_far.replay == 0) return;
   if (Clock::now() - offered_ < kPause) return;

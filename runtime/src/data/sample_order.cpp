@@ -222,7 +222,7 @@ GroupedBatches::GroupedBatches(std::span<const std::int64_t> groups, std::uint64
                                Tail tail, const SampleOrder& order) {
   check_batch_size(batch_size);
   if (order.size() != groups.size()) {
-    throw Error("the groups of " + std::to_string(groups.size()) + " samples were given, but " +
+    throw Error("groups were given for " + std::to_string(groups.size()) + " samples, but " +
                 std::to_string(order.size()) + " samples are to be ordered");
   }
   struct Buffer {

@@ -94,7 +94,7 @@ SampleStream::SampleStream(SampleSetup setup, std::uint64_t world, std::uint64_t
   units_ = setup_.samples;
   if (!setup_.groups.empty()) {
     if (setup_.groups.size() != setup_.samples) {
-      throw Error(fmt::format("the groups of {} samples were given, but there are {} samples",
+      throw Error(fmt::format("groups were given for {} samples, but the data set has {} samples",
                               setup_.groups.size(), setup_.samples));
     }
     units_ = GroupedBatches::count(setup_.groups, setup_.batch_size, setup_.tail);

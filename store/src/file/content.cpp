@@ -198,7 +198,8 @@ std::string check_of(const std::string& line) {
   return digest_of(std::as_bytes(std::span(line))).hex();
 }
 
-/// False for a link, which would lead out of the home, and for a pipe, which would be waited for.
+/// False for a symbolic link, which could lead out of Flor's home, and for a named pipe, because
+/// opening one blocks until another process writes to it.
 bool is_plain_file(const fs::path& file) {
   std::error_code error;
   return fs::symlink_status(file, error).type() == fs::file_type::regular;

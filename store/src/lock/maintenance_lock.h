@@ -20,8 +20,8 @@ class MaintenanceLock {
   File file_;
 };
 
-/// Locks a pack's file, so that no process takes its writer for alive or writes it. Returns null if
-/// its writer lives, or if there is no such file.
+/// Locks a pack's file for repair or garbage collection. The pack's writer holds this lock while it
+/// lives. Returns null if another process holds the lock, or if there is no such file.
 std::unique_ptr<File> own_pack(const Database& database, const std::filesystem::path& path);
 
 /// Returns why locks of the home do not work between machines, as far as the mount options tell;

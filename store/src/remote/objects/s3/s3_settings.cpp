@@ -129,7 +129,8 @@ int attempts_of(const std::string& text) {
   int attempts = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), attempts);
   if (error != std::errc() || end != text.data() + text.size() || attempts < 1) {
-    throw UsageError("the number of attempts (AWS_MAX_ATTEMPTS) is a number from 1");
+    throw UsageError(
+        "AWS_MAX_ATTEMPTS (max_attempts in the profile) must be a whole number, at least 1");
   }
   return attempts;
 }
