@@ -121,8 +121,9 @@ std::vector<store::Run> ranks_of(const store::Catalog& catalog, const store::Run
     ranks.push_back(std::move(rank));
   }
   if (wanted && ranks.empty()) {
-    throw NotFound(fmt::format("--rank {}: not in the store; run {} was recorded with ranks 0 to {}",
-                               *wanted, short_key(run), place->world - 1));
+    throw NotFound(
+        fmt::format("--rank {}: not in the store; run {} was recorded with ranks 0 to {}", *wanted,
+                    short_key(run), place->world - 1));
   }
   if (!wanted && static_cast<std::int64_t>(ranks.size()) != place->world) {
     throw NotFound(fmt::format(

@@ -37,8 +37,8 @@ class Carried {
   std::vector<CarriedVariable> of_main(Loop loop) const;
   /// Global variables, and variables that functions keep, that the loop changes.
   std::vector<int> hidden(Loop loop) const;
-  /// Changes of the loop to objects that are not known: references to unknown objects, and variables
-  /// that these sources do not declare.
+  /// Objects that the loop changes and that are not known: references to unknown ones, and
+  /// variables that these sources do not declare.
   std::vector<int> unknown(Loop loop) const;
   /// Members of modules that the loop changes and that no checkpoint of a module has.
   std::vector<int> unsaved_members(Loop loop) const;

@@ -28,8 +28,8 @@ namespace {
 
 /// Runs that have ended stay visible for ten minutes.
 constexpr std::int64_t kStayUs = 10 * 60 * std::int64_t{1'000'000};
-/// How many of the newest runs are searched for runs that have ended. An older run is shown as ended
-/// only if an earlier view of this command showed it as running.
+/// How many of the newest runs are searched for runs that have ended. An older run is shown as
+/// ended only if an earlier view of this command showed it as running.
 constexpr std::size_t kNewestLookedAt = 1000;
 constexpr const char* kNothing = "nothing is being recorded: ./train --flor NAME records a run";
 
