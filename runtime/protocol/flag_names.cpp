@@ -118,6 +118,11 @@ std::string canonical_flag(std::string_view word) {
   return known ? name : std::string(word);
 }
 
+bool is_replay_flag(std::string_view word) {
+  const std::string flag = canonical_flag(word.substr(0, word.find('=')));
+  return flag == "--replay_flor" || flag == "--replay";
+}
+
 std::optional<std::string> meant_flag(std::string_view word, bool has_mode) {
   if (word.size() < 3 || word.front() != '-') return std::nullopt;
   const std::string_view name = without_dashes(word);

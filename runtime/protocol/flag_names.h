@@ -13,6 +13,9 @@ namespace flor::detail {
 /// an underscore mean the same. Any other word is returned unchanged.
 std::string canonical_flag(std::string_view word);
 
+/// Whether the word, with or without its "=...", is the flag that replays, in any spelling.
+bool is_replay_flag(std::string_view word);
+
 /// The flag that `word` (without its "=...") was probably meant to be, with its value: "--flor
 /// [NAME]" for "-flor". Nothing for a word that is not similar to a flag of Flor, and so belongs to
 /// the program. `has_mode`: the command line already says whether to record or to replay.

@@ -110,7 +110,7 @@ class Parser {
   /// Handles one flag. Returns false if it is not Flor's.
   bool dispatch() {
     if (flag_ == "--flor") return take_record();
-    if (flag_ == "--replay_flor" || flag_ == "--replay") return take_replay();
+    if (is_replay_flag(flag_)) return take_replay();
     if (flag_ == "--kwargs") return take_kwargs();
     if (flag_ == "--flor_run") return set(flags_.run);
     if (flag_ == "--flor_home") return set(flags_.home);

@@ -194,7 +194,58 @@ TEST(Epochs, AreNotHalvesOfNumbers) {
   const LoggedRun run = read("Epoch 7, loss=0.5\nEpoch 1,234: loss=0.25\nepoch 8,0.1 loss=0.75\n",
                              LogFormat::text, question);
   EXPECT_THAT(values(run), ElementsAre("loss 7.-1=0.5", "loss 7.-1=0.25", "loss 8.-1=0.75"));
-  EXPECT_THAT(run.remarks, Contains(HasSubstr("'1,234' may be one number or two")));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("'1' of '1,234', in 1 place: taken for no epoch")));
+  EXPECT_THAT(values(read("Epoch=-1 loss=0.5\n", LogFormat::text, question)),
+              ElementsAre("loss -1.-1=0.5"));
+  const LoggedRun given = read("epoch 12 loss=0.5\n", LogFormat::text,
+                               {.epoch = R"(epoch (\d))", .metrics = {R"(loss=(\S+))"}});
+  EXPECT_THAT(given.remarks,
+              Contains(HasSubstr("--epoch takes a part of a number: '1' of '12', in 1 place")));
+}
+
+TEST(Numbers, OfWhichAPatternTakesAPartAreSaid) {
+  const auto doubts = [](const std::string& line, const char* regex) {
+    return read(line + "\n", LogFormat::text, {.metrics = {regex}}).remarks;
+  };
+  const auto part = [](const char* taken, const char* whole) {
+    return ElementsAre(
+        HasSubstr(fmt::format("takes a part of a number: '{}' of '{}', in 1 place", taken, whole)));
+  };
+  EXPECT_THAT(doubts("loss=1.5e-05", R"(loss=(\d+\.\d+))"), part("1.5", "1.5e-05"));
+  EXPECT_THAT(doubts("loss=1.5e5", R"(loss=(\d+\.\d+))"), part("1.5", "1.5e5"));
+  EXPECT_THAT(doubts("loss=12", R"(loss=(\d))"), part("1", "12"));
+  EXPECT_THAT(doubts("loss=0.25", R"(loss=(\d+))"), part("0", "0.25"));
+  EXPECT_THAT(doubts("loss=1,234", R"(loss=(\d+))"), part("1", "1,234"));
+  EXPECT_THAT(doubts("loss=-0.5", R"(loss=-?(\d+\.\d+))"), part("0.5", "-0.5"));
+  EXPECT_THAT(doubts("loss=.5", R"(loss=\.(\d+))"), part("5", ".5"));
+  EXPECT_THAT(doubts("loss=123", R"(loss=1?(\d+))"), part("23", "123"));
+  EXPECT_THAT(doubts("loss=1e-05", R"(loss=1e-(\d+))"), part("05", "1e-05"));
+  for (const char* line : {"loss=0.5", "loss=0.5, 7", "loss=3/10", "loss=3-4", "loss=5s", "loss=2e",
+                           "loss=4.", "loss=6,7", "loss=a-3", "loss=v.3", "loss=8 -1"}) {
+    EXPECT_THAT(doubts(line, R"(loss=(?:[a-z]?[-.])?(\d+(?:\.\d+)?))"), IsEmpty()) << line;
+  }
+}
+
+TEST(Numbers, AtTheEndOfAFileOrOfAPieceMayBeCut) {
+  const LogQuestion question{.metrics = {R"(loss=(\d+\.\d+))"}};
+  EXPECT_THAT(read("loss=0.5\nloss=0.2", LogFormat::text, question).remarks,
+              ElementsAre(HasSubstr("its last number may be cut")));
+  EXPECT_THAT(read("loss=0.5\nend", LogFormat::text, question).remarks, IsEmpty());
+  EXPECT_THAT(read("loss=0.5\r", LogFormat::text, question).remarks, IsEmpty());
+  std::string bar;
+  while (bar.size() <= kLineMax + 100) bar += "loss=0.12345678\r";
+  EXPECT_THAT(read(bar, LogFormat::text, question).remarks, IsEmpty());
+  EXPECT_THAT(read(std::string(kLineMax + 100, 'x') + "\n", LogFormat::text, question).remarks,
+              ElementsAre(HasSubstr("a number there may be missing")));
+  // Wherever a piece ends, no number is halved.
+  for (std::size_t before = 1; before < 40; ++before) {
+    std::string line(kLineMax - before, 'x');
+    for (int i = 0; i < 4; ++i) line += "\rloss=0.12345678";
+    const LoggedRun run = read(line + "\n", LogFormat::text, question);
+    EXPECT_THAT(values(run), ::testing::Each(::testing::EndsWith("=0.12345678"))) << before;
+    EXPECT_EQ(run.values(), 4u) << before;
+    EXPECT_THAT(run.remarks, IsEmpty()) << before;
+  }
 }
 
 TEST(Rows, OfOtherUnitsThanBytesAreRefused) {

@@ -52,6 +52,11 @@ TEST(References, WhatTheyStandForIsCarried) {
        "",
        {"w", "a"}},
       {"", "double a = 0;", "double& s = a; s += w;", "std::printf(\"%f\", a);", {"w", "a"}},
+      {"",
+       "double a = 0, b = 0; std::tuple<double&, double&> both(a, b);",
+       "std::get<1>(both) += w;",
+       "std::printf(\"%f\", a + b);",
+       {"w", "a", "b"}},
       {"", pair, "auto& [sum, n] = stats; sum += w;", first, {"w", "stats"}},
       {"", pair + " auto& [sum, n] = stats;", "sum += w;", first, {"w", "stats"}},
       {"",
@@ -171,6 +176,16 @@ TEST(References, TensorsChangedUnderAnotherName) {
        .step = "for (size_t j = 0; j < a.size(); ++j) a[j].mul_(0.9);"},
       {.before = "torch::nn::Linear h(2, 1);",
        .step = "for (auto& p : h->parameters()) p.mul_(2);"},
+      // A constant handle changes what it leads to.
+      {.before = h + " std::vector<torch::Tensor> all = {h, torch::zeros({2})};",
+       .step = "for (const auto& p : all) p.mul_(0.9);"},
+      {.before = h + " std::vector<torch::Tensor> all = {h};",
+       .step = "const auto& p = all[0]; p.mul_(0.9);"},
+      {.before = h, .step = "const auto& p = h; p.mul_(2);"},
+      {.before = h, .step = "for (const torch::Tensor& p : {h, h}) p.mul_(2);"},
+      {.before = "torch::nn::Linear h(2, 1); const auto a = h->parameters();",
+       .step = "a[0].mul_(0.9);"},
+      {.before = h, .step = "for (auto p : std::vector<torch::Tensor>{h}) p.mul_(2);"},
       {.before = "auto h = at::detail::createCPUGenerator(5);",
        .step = "auto z = torch::rand({2}, h);"},
       {.before = "auto h = torch::make_generator<at::CPUGeneratorImpl>(5);",
@@ -178,6 +193,18 @@ TEST(References, TensorsChangedUnderAnotherName) {
   };
   for (const Torch& parts : cases) {
     EXPECT_THAT(registered_in(parts), Contains("h")) << parts.before << " " << parts.step;
+  }
+  // The tensors of `h` are those of the other name, which is restored in place.
+  const std::vector<Torch> shared = {
+      {.before = h + " const torch::Tensor all = h;", .step = "all.mul_(2);"},
+      {.before = h + " auto all = std::vector<torch::Tensor>{h};",
+       .step = "for (auto& p : all) p.mul_(2);"},
+      {.before = h + " auto all = std::vector<torch::Tensor>({h});",
+       .step = "for (auto& p : all) p.mul_(2);"},
+      {.before = h + " torch::Tensor all[] = {h};", .step = "all[0].mul_(2);"},
+  };
+  for (const Torch& parts : shared) {
+    EXPECT_THAT(registered_in(parts), Contains("all")) << parts.before << " " << parts.step;
   }
   EXPECT_THAT(
       registered_in({.top = "torch::Tensor mix(const torch::Tensor& h) { return h.sum(); }",

@@ -69,6 +69,15 @@ int main(int argc, char** argv) {
     answer(request, state);
   };
   if (what == "mixed") answer_as_a_whole(100);
+  if (what == "made") {
+    for (const char* mode : {"--flor=made", "--replay_flor", "--replay_flor"}) {
+      std::vector<std::string> made{argv[0], mode};
+      std::vector<char*> copy{made[0].data(), made[1].data(), nullptr};
+      int count = 2;
+      const auto whole = flor::init(count, copy.data());
+      answer(100, state);
+    }
+  }
   for (int request = 0; request < requests; ++request) {
     try {
       double early = 0;

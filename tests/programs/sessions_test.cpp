@@ -58,10 +58,13 @@ TEST_F(Sessions, OneAfterAnotherAreWholeRunsAndTheMemoryDoesNotGrow) {
 TEST_F(Sessions, AReplayIsOfTheOneThatIsNamed) {
   const auto served = serve({"5"});
   const std::string key = runs().at(2).key;
-  const auto replayed = bench_.run("server", {"5", "--replay_flor", "--flor_run", key});
-  EXPECT_EQ(replayed.status, 0) << replayed.err;
-  EXPECT_THAT(replayed.err, HasSubstr("verified: "));
-  EXPECT_THAT(lines_with(replayed.out, {"tail 3", "tail 4"}), IsEmpty());
+  for (const char* flag : {"--replay_flor", "--replay", "--replay-flor=0/1"}) {
+    SCOPED_TRACE(flag);
+    const auto replayed = bench_.run("server", {"5", flag, "--flor_run", key});
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_THAT(replayed.err, HasSubstr("verified: "));
+    EXPECT_THAT(lines_with(replayed.out, {"tail 3", "tail 4"}), IsEmpty());
+  }
   const auto shared = run_process({FLOR_CLI, "replay", key, "--probe", "train"}, bench_.options());
   EXPECT_EQ(shared.status, 0) << shared.err;
   EXPECT_THAT(shared.out + shared.err, HasSubstr("verified"));
@@ -94,6 +97,15 @@ TEST_P(SessionsBesideTheCommandLine, TheNamedOneIsReplayed) {
 INSTANTIATE_TEST_SUITE_P(Orders, SessionsBesideTheCommandLine,
                          ::testing::Values("mixed", "second", "twice"),
                          [](const auto& tried) { return std::string(tried.param); });
+
+/// As in a notebook, where the words of one are none of the others.
+TEST_F(Sessions, OfWordsThatAProgramMakesItselfEachIsWhatItsWordsSay) {
+  const auto served = serve({"3", "made"});
+  ASSERT_THAT(runs(), SizeIs(4));
+  EXPECT_EQ(runs().front().start.experiment, "made");
+  EXPECT_THAT(lines_with(served.err, {"flor: replaying run"}), SizeIs(2)) << served.err;
+  EXPECT_THAT(lines_with(served.err, {"flor: verified: "}), SizeIs(2)) << served.err;
+}
 
 TEST_F(Sessions, ThatAreNotReachedAreSaid) {
   serve({"3"});

@@ -315,6 +315,7 @@ TEST_F(SweepProgramTest, WordsThatDoNotFitAreRefusedBeforeAnythingIsWritten) {
       {{"--", forked, "--flor", "--kwargs", "a=1"}, "needs the name of its experiment"},
       {{"--", forked, "--flor_resume", "--kwargs", "a=1"}, "leave it out"},
       {{"--", forked, "--flor_home=x", "--kwargs", "a=1"}, "leave it out"},
+      {{"--", forked, "--replay", "--kwargs", "a=1"}, "leave it out"},
       {{"--", forked, "--kwargs", "sweep=1"}, "call it otherwise"},
       {{"--", forked, "--kwargs", "password=hunter2"}, "password=***: a secret would be kept"},
       {{"--", forked, "--api-key", "hunter2", "--kwargs", "a=1"}, "a secret would be kept"},

@@ -27,40 +27,6 @@ constexpr std::int64_t kPieceTime = 1'000'000;
 /// "epoch 3", but neither "max_epoch=3", "epochs: 3" nor "epoch': 0.5".
 constexpr const char* kEpoch = R"(\b[Ee](?:poch|POCH)\W{0,3}(\d+)(?:[^.\d]|\.[^\d]|\.?$))";
 
-/// Whether what follows a number may be more of it, as in 1,234.
-bool may_go_on(std::string_view behind) {
-  const auto is_digit = [&](std::size_t at) {
-    return at < behind.size() && behind[at] >= '0' && behind[at] <= '9';
-  };
-  return behind.starts_with(',') && is_digit(1) && is_digit(2) && is_digit(3) && !is_digit(4);
-}
-
-/// Without the escape sequences of a terminal, such as colours, whose digits are no numbers of the
-/// log (ECMA-48: ESC [ to a final byte, ESC ] to BEL or ESC and a backslash, others of two or three
-/// bytes).
-std::string without_escapes(std::string_view line) {
-  constexpr char kEscape = '\x1b';
-  std::string plain;
-  for (std::size_t at = 0; at < line.size();) {
-    if (line[at] != kEscape) {
-      plain += line[at++];
-      continue;
-    }
-    const char kind = at + 1 < line.size() ? line[at + 1] : '\0';
-    at = std::min(at + 2, line.size());
-    if (kind == '[') {
-      while (at < line.size() && (line[at] < '@' || line[at] > '~')) ++at;
-      at = std::min(at + 1, line.size());
-    } else if (kind == ']') {
-      while (at < line.size() && line[at] != '\a' && line[at] != kEscape) ++at;
-      if (at < line.size()) at = std::min(at + (line[at] == '\a' ? 1u : 2u), line.size());
-    } else if (kind == '(' || kind == ')') {
-      at = std::min(at + 1, line.size());
-    }
-  }
-  return plain;
-}
-
 /// Finds the number of a loop in lines.
 class LoopFinder {
  public:
@@ -84,22 +50,24 @@ class LoopFinder {
     const auto group = may_have ? pattern_->group_in(line) : std::nullopt;
     if (!group) return std::nullopt;
     const std::string_view text = line.substr(group->begin, group->end - group->begin);
-    if (!is_given_ && may_go_on(line.substr(group->end))) {
-      if (unclear_.empty()) unclear_ = line.substr(group->begin, text.size() + 4);
-      return std::nullopt;
-    }
+    if (cut_.note(line, *group) && !is_given_) return std::nullopt;
     const auto number = whole_integer(text);
     if (number && *number >= 0 && *number <= most_) return number;
     if (!is_given_) return std::nullopt;
     throw UsageError(fmt::format("{} finds '{}' in '{}', which is no whole number up to {}",
                                  option_, printable(text), shortened(printable(line), 60), most_));
   }
-  /// The first text that may be one number or two; such a line says no number.
-  const std::string& unclear() const { return unclear_; }
+  /// A line about numbers of which only a part was found; empty if there were none.
+  std::string doubt() const {
+    if (!cut_.any()) return {};
+    return is_given_ ? fmt::format("{} takes a part of a number: {}", option_, cut_.text())
+                     : fmt::format("{}: taken for no epoch; {} REGEX says what is one", cut_.text(),
+                                   option_);
+  }
 
  private:
   const char* option_;
-  std::string unclear_;
+  CutNumbers cut_;
   bool is_given_;
   std::int64_t most_;
   std::optional<Pattern> pattern_;
@@ -120,19 +88,29 @@ class TextReader {
   }
 
   void read() {
+    std::int64_t cut = 0;
+    bool has_end = true;
     for (LogLine line; lines_.next(line);) {
       if (line.number == 1) require_text_of_bytes(line.text);
+      const std::size_t before = run_.values();
       look_at(line.content());
       keep(line);
       run_.lines += line.is_cut ? 0 : 1;
+      cut += line.is_cut && !line.text.ends_with('\r') ? 1 : 0;
+      has_end = line.has_end() || line.text.ends_with('\r') || run_.values() == before;
     }
     end_gap();
-    if (const std::string& unclear = epochs_.unclear(); !unclear.empty()) {
-      run_.remark(
-          fmt::format("'{}' may be one number or two, and was not taken for an epoch: "
-                      "--epoch REGEX says what is",
-                      unclear));
+    for (const std::string& doubt : {epochs_.doubt(), steps_.doubt()}) {
+      if (!doubt.empty()) run_.remark(doubt);
     }
+    for (const NumberFinder& finder : finders_) {
+      if (const std::string doubt = finder.doubt(); !doubt.empty()) run_.remark(doubt);
+    }
+    if (cut > 0) {
+      run_.remark(fmt::format("lines of more than {} were cut in {}: a number there may be missing",
+                              store::print_bytes(kLineMax), counted(cut, "place")));
+    }
+    if (!has_end) run_.remark("the last line has no line end: its last number may be cut");
   }
 
  private:
@@ -161,7 +139,7 @@ class TextReader {
       time_us_ = *time;
       run_.notice_time(place_, *time);
     }
-    for (const NumberFinder& finder : finders_) {
+    for (NumberFinder& finder : finders_) {
       finder.find(line, [&](ValueWord&& number) {
         if (LoggedSeries* series = run_.series(finder.name())) {
           series->add(place_, number.type, std::move(number.value));

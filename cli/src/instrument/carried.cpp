@@ -27,6 +27,19 @@ bool may_be_held(StateKind kind) {
 
 }  // namespace
 
+/// Whether the variable and all that it leads to keep their values: tensors and modules that a
+/// constant has or is can be changed all the same.
+bool Carried::is_frozen(int id) const {
+  const auto leads = [&](int one) {
+    const StateType type = types_.of(one);
+    return type.tensors || type.kind == StateKind::tensor || type.kind == StateKind::module ||
+           type.kind == StateKind::script || type.kind == StateKind::optimizer ||
+           type.kind == StateKind::scheduler;
+  };
+  return program_.variable(id).type.constant && !leads(id) &&
+         std::ranges::none_of(references_.shared(id), leads);
+}
+
 /// Everything that the statements of the loop may change, and what that refers to.
 std::set<int> Carried::written(Loop loop) const {
   std::set<int> out, through;
@@ -40,7 +53,7 @@ std::set<int> Carried::written(Loop loop) const {
   std::set<int> stood_for;
   for (const int variable : out) {
     const bool changes = through.contains(variable) || program_.variable(variable).type.reference;
-    if (!changes || program_.variable(variable).type.constant) continue;
+    if (!changes || is_frozen(variable)) continue;
     const auto& all = references_.shared(variable);
     stood_for.insert(all.begin(), all.end());
     const Variable& v = program_.variable(variable);
@@ -156,7 +169,7 @@ bool Carried::is_changed(Loop loop, int variable, StateKind kind) const {
     case StateKind::tensor:
       return is_tensor_changed(loop, variable);
     case StateKind::container:
-      if (v.type.tensors) return is_tensor_changed(loop, variable);
+      if (types_.of(variable).tensors) return is_tensor_changed(loop, variable);
       return !v.type.constant;
     case StateKind::number:
       return !v.type.constant;
@@ -214,7 +227,8 @@ std::vector<CarriedVariable> Carried::changed(Loop loop) const {
     if (program_.model().is_kept_by_owner(variable.name) && variable.body < 0) continue;
     if (references_.is_lambda(id)) continue;  // the questions ask of state that it keeps itself
     StateType type = types_.of(id);
-    if (variable.type.constant && !is_object(type.kind)) continue;
+    const bool handle = type.kind == StateKind::tensor || type.tensors;
+    if (variable.type.constant && !is_object(type.kind) && !handle) continue;
     if (variable.type.constant && type.kind == StateKind::other) continue;
     if (is_changed(loop, id, type.kind)) out.push_back({id, std::move(type)});
   }
@@ -308,7 +322,7 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
       if (one.empty() || one == owner || !types_.is_module(one) || body.is_constructor()) continue;
       const auto& fields = program_.model().fields_of(one);
       if (std::ranges::find(fields, v.name) == fields.end()) continue;
-      const bool tensors = kind == StateKind::tensor || v.type.tensors;
+      const bool tensors = kind == StateKind::tensor || types_.of(id).tensors;
       bool changes = tensors && tensors_.in_function(b, id);
       for (std::size_t s = 0; s < body.steps.size() && !changes; ++s) {
         const sources::StepEffects& effects = program_.effects().of(b, static_cast<int>(s));
@@ -325,16 +339,17 @@ bool Carried::touches(int body, int step, int variable) const {
   return names(effects.reads, variable) || names(effects.writes, variable);
 }
 
-/// Whether a macro's text names the variable, or calls a function that reads it.
-bool Carried::is_in_macro(std::string_view macro, int variable, int depth) const {
-  constexpr int kDeepMax = 8;
+/// Whether a macro's text names the variable, or calls a function that reads it. `seen`: the macros
+/// that were looked at.
+bool Carried::is_in_macro(std::string_view macro, int variable,
+                          std::set<std::string_view>& seen) const {
   const sources::Inner* inner = program_.model().macro(macro);
-  if (!inner || depth > kDeepMax) return false;
+  if (!inner || !seen.insert(macro).second) return false;
   const auto& tokens = program_.model().source_of_macro(macro)->tokens.all;
   for (std::size_t k = inner->range.begin + 3; k < inner->range.end; ++k) {
     const std::string_view word = tokens[k].text;
     if (tokens[k].is("##") || word == program_.variable(variable).name) return true;
-    if (word != macro && is_in_macro(word, variable, depth + 1)) return true;
+    if (is_in_macro(word, variable, seen)) return true;
     if (reads_in_function(word, variable)) return true;
   }
   return false;
@@ -355,7 +370,8 @@ bool Carried::is_read_otherwise(int body, int step, int variable) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader.is_name(k)) continue;
     const std::string_view word = reader.text(k);
-    if (is_in_macro(word, variable, 0) || reads_in_function(word, variable)) return true;
+    std::set<std::string_view> seen;
+    if (is_in_macro(word, variable, seen) || reads_in_function(word, variable)) return true;
     const int other = program_.model().resolve(body, word, k);
     if (other < 0 || other == variable || other == program_.model().outside()) continue;
     if (references_.is_it(other, variable)) return true;

@@ -275,7 +275,7 @@ class Instrumenter {
     }
     kept.insert(one.variable);
     const bool plain = one.type.kind == StateKind::number ||
-                       (one.type.kind == StateKind::container && !v.type.tensors);
+                       (one.type.kind == StateKind::container && !one.type.tensors);
     if (plain) {
       attached.push_back(name);
     } else if (!is_registered(loop, one.variable)) {

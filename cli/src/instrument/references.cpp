@@ -66,7 +66,10 @@ bool References::copies_content(int id) const {
   const Variable& v = program_.variable(id);
   if (v.type.pointer) return false;
   const StateType type = types_.of(id);
-  if (v.type.view || sources::one_of(std::string_view(type.name), kViews)) return false;
+  if (v.type.view || type.name == kIterator ||
+      sources::one_of(std::string_view(type.name), kViews)) {
+    return false;
+  }
   switch (type.kind) {
     case StateKind::number:
     case StateKind::engine:
@@ -74,7 +77,7 @@ bool References::copies_content(int id) const {
     case StateKind::loader:
       return true;
     case StateKind::container:
-      return !v.type.tensors;
+      return !type.tensors && !v.type.deduced;
     case StateKind::other:
       return !type.own.empty() || !v.type.deduced;
     default:
@@ -91,7 +94,11 @@ References::Known References::find(int id) const {
   const bool refers = v.type.reference;
   if (!refers && copies_content(id)) return out;
   std::set<int> all;
-  for (const int root : roots(v.body, value, !refers, 0)) {
+  std::set<int> found;
+  for (const Range part : program_.body(v.body).reader->split(value)) {  // T x(a, b)
+    found.merge(roots(v.body, part, !refers, 0));
+  }
+  for (const int root : found) {
     if (root == id || root == program_.model().outside()) continue;
     all.insert(root);
     const std::set<int>& further = refers ? targets(root) : shared(root);
@@ -128,6 +135,7 @@ Range References::initializer(int id) const {
   } else if (reader.is(k, ")") && reader.is(k + 1, "[")) {
     for (++k; reader.is(k, "[");) k = reader.behind(k);  // double (&rows)[4]
   }
+  while (reader.is(k, "[") && k < end) k = std::max(reader.behind(k), k + 1);  // Tensor all[]
   if (reader.is(k, "(") || reader.is(k, "{")) return {k + 1, reader.behind(k) - 1};
   if (!reader.is(k, "=") && !reader.is(k, ":")) return {};
   const std::size_t begin = ++k;
@@ -181,7 +189,7 @@ std::set<int> References::roots(int body, Range e, bool copied, int depth) const
       if (more) k = angles + 1;
     }
     const std::size_t angles = std::max(reader.behind_angles(k + 1), k + 1);
-    if (reader.is(angles, "(") && angles < e.end) {
+    if ((reader.is(angles, "(") || reader.is(angles, "{")) && angles < e.end) {
       const std::size_t behind = reader.behind(angles);
       add(roots_of_call(body, k, {angles + 1, behind - 1}, copied && !taken, depth + 1));
       k = behind;

@@ -51,7 +51,22 @@ StateType StateTypes::of(int id) const {
   if (known != known_.end()) return known->second;
   StateType type = of(id, 0);
   if (type.kind == StateKind::other && data_.contains(id)) type.kind = StateKind::loader;
+  type.tensors = type.kind == StateKind::container && has_tensors(id);
   return known_.emplace(id, std::move(type)).first->second;
+}
+
+/// Whether the type of a container says that it has tensors, or what a deduced one is made of.
+bool StateTypes::has_tensors(int id) const {
+  const Variable& variable = program_.variable(id);
+  if (variable.type.tensors || !variable.type.deduced || variable.body < 0) {
+    return variable.type.tensors;
+  }
+  const Reader& reader = *program_.body(variable.body).reader;
+  const Range range = program_.declaration_of(id);
+  for (std::size_t k = range.begin; k < range.end; ++k) {
+    if (reader.is(k, "Tensor")) return true;
+  }
+  return false;
 }
 
 /// Finds the data sets that loaders are made of: questions about them are asked of the loaders.
@@ -133,6 +148,10 @@ StateType StateTypes::of(int id, int depth) const {
   if (!place.reader || depth > kDepthMax) return {};
   const auto declared = place.reader->declared(place.at, place.begin);
   if (!declared || declared->binding) return {};
+  if (declared->type.end > declared->type.begin &&
+      place.reader->text(declared->type.end - 1).ends_with("iterator")) {
+    return {StateKind::other, kIterator};
+  }
   StateType type = of_tokens(*place.reader, declared->type, depth);
   bool deduced = false, pointer = false;
   for (std::size_t k = declared->type.begin; k < declared->type.end; ++k) {

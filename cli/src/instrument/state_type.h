@@ -27,7 +27,11 @@ struct StateType {
   StateKind kind = StateKind::other;
   std::string name;           ///< of the type, for questions; may be empty
   std::string_view own = {};  ///< the program's class
+  bool tensors = false;       ///< a container of tensors
 };
+
+/// The name of the type of iterators.
+inline constexpr const char* kIterator = "an iterator";
 
 class StateTypes {
  public:
@@ -45,6 +49,7 @@ class StateTypes {
 
   void find_modules();
   void find_data();
+  bool has_tensors(int id) const;
   StateType of(int variable, int depth) const;
   StateType of_tokens(const Reader& reader, Range type, int depth) const;
   StateType of_word(std::string_view word, const std::set<std::string_view>& around) const;

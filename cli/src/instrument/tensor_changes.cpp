@@ -91,7 +91,7 @@ bool TensorChanges::in_loop(Loop loop, int variable) const {
     if (program_.body(callee).is_constructor()) continue;
     for (const int one : shared) {
       const StateKind kind = types_.of(one).kind;
-      const bool tensors = kind == StateKind::tensor || program_.variable(one).type.tensors;
+      const bool tensors = kind == StateKind::tensor || types_.of(one).tensors;
       if (tensors && in(callee, program_.body(callee).block, one, seen)) return true;
     }
   }

@@ -120,7 +120,7 @@ class WordSorter {
       } else if (flag == "--kwargs") {
         take_kwargs(axes);
       } else if (flag == "--flor_resume" || flag == "--flor_run" || flag == "--flor_home" ||
-                 flag == "--replay_flor") {
+                 detail::is_replay_flag(flag)) {
         throw UsageError(
             fmt::format("{}: flor sweep says itself how its recordings begin and go on, and "
                         "--home before -- which store they have: leave it out",

@@ -658,10 +658,9 @@ void Evaluator::read(const Value& value) {
 }
 
 void Evaluator::mutate(const Value& value) {
-  if (value.constant && (value.kind == Kind::number || value.kind == Kind::container ||
-                         value.kind == Kind::setting)) {
-    return;
-  }
+  const bool plain = value.kind == Kind::number || value.kind == Kind::setting ||
+                     (value.kind == Kind::container && !value.tensors);
+  if (value.constant && plain) return;
   for (const auto& [variable, extent] : value.keys) {
     const bool setting = model_.variable(variable).type.kind == Kind::setting && !value.taken;
     if (!setting) out_.writes.add(variable, extent);

@@ -3,6 +3,7 @@
 
 #include "sources/effects/effects.h"
 
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -104,6 +105,7 @@ class Evaluator {
   const Reader& reader_;
   StepEffects out_;
   int depth_ = 0;
+  std::set<std::string_view> expanded_;  ///< macros of the use that is evaluated
 };
 
 }  // namespace flor::sources

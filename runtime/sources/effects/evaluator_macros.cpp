@@ -45,32 +45,32 @@ void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::s
 /// Evaluates a use of a macro, which may do anything to the variables that it mentions.
 Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
   Value value;
+  const bool outermost = expanded_.empty();
+  if (!expanded_.insert(macro).second) return value;  // its effects are known by now
   const Inner& inner = *model_.macro(macro);
   const auto& tokens = model_.source_of_macro(macro)->tokens.all;
-  if (++depth_ < 20) {
-    for (std::size_t k = inner.range.begin + 3; k < inner.range.end; ++k) {
-      const std::string_view word = tokens[k].text;
-      if (tokens[k].is("##")) add_pasted(inner.range, tokens, k, value);
-      if (tokens[k].kind != TokenKind::identifier || is_keyword(word) || word == macro) continue;
-      if (may_leave(tokens, k)) {
-        leave_sources();
-        value.keys.add(model_.outside(), Extent::whole);
-      }
-      if (k > 0 && (tokens[k - 1].is(".") || tokens[k - 1].is("->"))) {
-        if (model_.is_field(word)) value.keys.add(model_.shared(word), Extent::whole);
-      } else if (model_.macro(word)) {
-        value.keys.add(expand(word, at).keys);
-      } else if (const int id = model_.resolve(body_, word, at); id >= 0) {
-        value.keys.add(id, Extent::whole);
-      }
-      for (const int id : model_.functions(word)) {
-        out_.handed_on.insert(id);
-        out_.reads.add(summary_of(id).shared_reads);
-        out_.writes.add(summary_of(id).shared_writes);
-      }
+  for (std::size_t k = inner.range.begin + 3; k < inner.range.end; ++k) {
+    const std::string_view word = tokens[k].text;
+    if (tokens[k].is("##")) add_pasted(inner.range, tokens, k, value);
+    if (tokens[k].kind != TokenKind::identifier || is_keyword(word) || word == macro) continue;
+    if (may_leave(tokens, k)) {
+      leave_sources();
+      value.keys.add(model_.outside(), Extent::whole);
+    }
+    if (k > 0 && (tokens[k - 1].is(".") || tokens[k - 1].is("->"))) {
+      if (model_.is_field(word)) value.keys.add(model_.shared(word), Extent::whole);
+    } else if (model_.macro(word)) {
+      value.keys.add(expand(word, at).keys);
+    } else if (const int id = model_.resolve(body_, word, at); id >= 0) {
+      value.keys.add(id, Extent::whole);
+    }
+    for (const int id : model_.functions(word)) {
+      out_.handed_on.insert(id);
+      out_.reads.add(summary_of(id).shared_reads);
+      out_.writes.add(summary_of(id).shared_writes);
     }
   }
-  --depth_;
+  if (outermost) expanded_.clear();
   bool constant = true;
   for (const auto& [variable, extent] : value.keys) {
     constant = constant && model_.variable(variable).type.constant;

@@ -367,15 +367,18 @@ class Argv {
   std::vector<char*> argv_;
 };
 
+/// Whether the process was started to replay, by a user or as a worker of `flor replay`. Words that
+/// a program made itself, as a notebook does, say nothing of its other sessions.
+bool is_replaying(const std::vector<std::string>& command) {
+  const auto end = std::ranges::find(command, "--");
+  return is_worker() || std::any_of(command.begin(), end, is_replay_flag);
+}
+
 /// The replay that a process is which opens many sessions; nothing if it records.
 std::optional<Flags> replay_of_many(const std::vector<std::string>& command) {
   Argv own(command);
   if (is_worker()) return worker_flags(own.argc, own.argv());
-  const auto end = std::ranges::find(command, "--");
-  const bool replays = std::any_of(command.begin(), end, [](const std::string& word) {
-    return word == "--replay_flor" || word.starts_with("--replay_flor=");
-  });
-  if (!replays) return std::nullopt;
+  if (!is_replaying(command)) return std::nullopt;
   return take_flags(own.argc, own.argv());
 }
 
@@ -404,10 +407,12 @@ Flags flags_of_this(Flags flags) {
   return many.begun == many.replayed ? *many.replay : off_with(std::move(flags));
 }
 
-/// Likewise for a session of the command line, which may be any of the process.
-Flags flags_of_command_line(Flags flags) {
+/// Likewise for a session of the command line, which may be any of the process. `is_made_up`: the
+/// words are the program's own.
+Flags flags_of_command_line(Flags flags, bool is_made_up) {
   ManySessions& many = many_sessions();
   ++many.begun;
+  if (flags.mode == Mode::replay && is_made_up && !many.replay) return flags;
   if (flags.mode == Mode::replay && !std::exchange(many.asked, true)) begin_replay(flags);
   many.goes_on = many.begun == many.replayed;
   return flags_of_this(std::move(flags));
@@ -457,8 +462,9 @@ Session open_with(Flags flags, const char* source_file) {
 }  // namespace
 
 Session open_session(int& argc, char** argv, const char* source_file) {
+  const bool is_made_up = !is_replaying(command_line("/proc/self/cmdline"));
   Flags flags = is_worker() ? worker_flags(argc, argv) : take_flags(argc, argv);
-  flags = flags_of_command_line(std::move(flags));
+  flags = flags_of_command_line(std::move(flags), is_made_up);
   std::optional<Opening> opening;
   if (flags.mode != Mode::off) opening.emplace();
   return open_with(std::move(flags), source_file);

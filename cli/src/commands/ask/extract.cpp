@@ -50,14 +50,14 @@ Examples:
 
  private:
   static std::vector<store::Value> find(const std::vector<PrintedLine>& lines,
-                                        const NumberFinder& finder);
+                                        NumberFinder& finder);
   store::NewReplay question_about(const store::Run& run, std::int64_t now_us) const;
 
   std::string run_, regex_, name_;
 };
 
 std::vector<store::Value> Extraction::find(const std::vector<PrintedLine>& lines,
-                                           const NumberFinder& finder) {
+                                           NumberFinder& finder) {
   std::vector<store::Value> values;
   std::map<std::pair<std::int64_t, std::string>, std::int64_t> ordinals;
   bool are_integers = true;
@@ -127,10 +127,11 @@ int Extraction::run(Context& context) {
   if (run.state == store::RunState::running) {
     throw Busy(fmt::format("run {} is being recorded: extract when it has ended", title(run)));
   }
-  const NumberFinder finder("REGEX", regex_, name_);
+  NumberFinder finder("REGEX", regex_, name_);
   name_ = finder.name();
   const std::vector<store::Value> found =
       find(lines_of(detail::all_printed(context.catalog(), context.store().home(), run)), finder);
+  if (const std::string doubt = finder.doubt(); !doubt.empty()) context.note(doubt);
   if (found.empty()) {
     throw NotFound(
         fmt::format("run {} printed no line with a match of '{}': flor show {} --printed "
