@@ -511,7 +511,8 @@ Evaluator::Value Evaluator::named(std::size_t& k, std::size_t end) {
   k = name.end;
   if (!reader_.is_name(name.at)) return {};
   if (name.qualifiers.empty() && model_.macro(word)) {
-    Value value = expand(word, name.at);
+    std::set<std::string_view> seen;
+    Value value = expand(word, name.at, seen);
     if (called) {
       hand_over(arguments({k + 1, reader_.behind(k) - 1}), nullptr, Keeper::standard);
       k = reader_.behind(k);

@@ -84,7 +84,7 @@ class Evaluator {
   void apply(int body, const std::vector<Value>& values, const Value* receiver);
   Value construct(std::string_view own, const std::vector<Value>& values,
                   const Value* place = nullptr);
-  Value expand(std::string_view macro, std::size_t at);
+  Value expand(std::string_view macro, std::size_t at, std::set<std::string_view>& seen);
   std::vector<int> methods(const Value& receiver, std::string_view name) const;
   /// Records that unknown code gets these values: it may change them, and store them in each other.
   void hand_over(const std::vector<Value>& values, const Value* receiver, Keeper keeper);
@@ -105,7 +105,6 @@ class Evaluator {
   const Reader& reader_;
   StepEffects out_;
   int depth_ = 0;
-  std::set<std::string_view> expanded_;  ///< macros of the use that is evaluated
 };
 
 }  // namespace flor::sources

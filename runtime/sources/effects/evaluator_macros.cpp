@@ -43,10 +43,10 @@ void Evaluator::add_pasted(Range macro, const std::vector<Token>& tokens, std::s
 }
 
 /// Evaluates a use of a macro, which may do anything to the variables that it mentions.
-Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
+Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at,
+                                   std::set<std::string_view>& seen) {
   Value value;
-  const bool outermost = expanded_.empty();
-  if (!expanded_.insert(macro).second) return value;  // its effects are known by now
+  if (!seen.insert(macro).second) return value;  // its effects are known by now
   const Inner& inner = *model_.macro(macro);
   const auto& tokens = model_.source_of_macro(macro)->tokens.all;
   for (std::size_t k = inner.range.begin + 3; k < inner.range.end; ++k) {
@@ -60,7 +60,7 @@ Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
     if (k > 0 && (tokens[k - 1].is(".") || tokens[k - 1].is("->"))) {
       if (model_.is_field(word)) value.keys.add(model_.shared(word), Extent::whole);
     } else if (model_.macro(word)) {
-      value.keys.add(expand(word, at).keys);
+      value.keys.add(expand(word, at, seen).keys);
     } else if (const int id = model_.resolve(body_, word, at); id >= 0) {
       value.keys.add(id, Extent::whole);
     }
@@ -70,7 +70,6 @@ Evaluator::Value Evaluator::expand(std::string_view macro, std::size_t at) {
       out_.writes.add(summary_of(id).shared_writes);
     }
   }
-  if (outermost) expanded_.clear();
   bool constant = true;
   for (const auto& [variable, extent] : value.keys) {
     constant = constant && model_.variable(variable).type.constant;
