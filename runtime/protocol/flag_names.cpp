@@ -41,6 +41,7 @@ constexpr std::array kReplay = {
     FlagName{"flor_verify", "N|all|none", "execute N whole epochs to verify what is found (default 1)"},
     FlagName{"flor_init", "weak|strong", "jump to the first epoch, or walk there"},
     FlagName{"flor_threads", "N", "compute with N threads (default: as recorded)"},
+    FlagName{"flor_override", "NAME=VALUE", "arguments that only say where or how fast to compute"},
     FlagName{"flor_plugin", "FILE", "show the recorded states to a plug-in"},
 };
 constexpr std::array kEither = {

@@ -111,7 +111,11 @@ class Parser {
   bool dispatch() {
     if (flag_ == "--flor") return take_record();
     if (is_replay_flag(flag_)) return take_replay();
-    if (flag_ == "--kwargs") return take_kwargs();
+    if (flag_ == "--kwargs") return take_assignments(flags_.kwargs, "lr=0.01");
+    if (flag_ == "--flor_override") {
+      replay_only_ = flag_;
+      return take_assignments(flags_.instead.arguments, "device=cpu");
+    }
     if (flag_ == "--flor_run") return set(flags_.run);
     if (flag_ == "--flor_home") return set(flags_.home);
     if (flag_ == "--flor_from") return take_from();
@@ -128,7 +132,7 @@ class Parser {
     if (flag_ == "--flor_output" || flag_ == "--flor_machine") return take_beside();
     if (flag_ == "--flor_epochs") return take_epochs();
     if (flag_ == "--flor_threads") {
-      flags_.threads = static_cast<int>(parse_count(flag_, value("N")));
+      flags_.instead.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
     }
     if (flag_ == "--flor_no_probe") return set_true(flags_.no_probe);
@@ -196,26 +200,25 @@ class Parser {
     if (flags_.segment >= flags_.segments) throw UsageError(form);
   }
 
-  bool take_kwargs() {
+  bool take_assignments(std::map<std::string, std::string>& into, std::string_view example) {
+    const auto add = [&](const std::string& text) {
+      if (!is_assignment(text)) {
+        throw UsageError(fmt::format("{} {}: expected NAME=VALUE", flag_, text));
+      }
+      const std::size_t equals = text.find('=');
+      into[text.substr(0, equals)] = text.substr(equals + 1);
+    };
     if (attached_) {
-      add_kwarg(*attached_);
+      add(*attached_);
       return true;
     }
     bool any = false;
-    while (next_ < words_.size() && is_assignment(words_[next_])) {
-      add_kwarg(words_[next_++]);
-      any = true;
+    for (; next_ < words_.size() && is_assignment(words_[next_]); any = true) add(words_[next_++]);
+    if (!any) {
+      throw UsageError(
+          fmt::format("{}: expected NAME=VALUE, for example {} {}", flag_, flag_, example));
     }
-    if (!any) throw UsageError("--kwargs: expected NAME=VALUE, for example --kwargs lr=0.01");
     return true;
-  }
-
-  void add_kwarg(const std::string& text) {
-    if (!is_assignment(text)) {
-      throw UsageError(fmt::format("--kwargs {}: expected NAME=VALUE", text));
-    }
-    const std::size_t equals = text.find('=');
-    flags_.kwargs[text.substr(0, equals)] = text.substr(equals + 1);
   }
 
   bool take_init() {
@@ -420,7 +423,7 @@ class Parser {
           "--flor_epsilon and --flor_every exclude each other: the one limits what recording may "
           "cost, the other stores every N-th iteration whatever it costs");
     }
-    if (flags_.threads && !replay_) {
+    if (flags_.instead.threads && !replay_) {
       throw UsageError("--flor_threads belongs to a replay: add --replay_flor");
     }
     flags_.mode = record_ ? Mode::record : replay_ ? Mode::replay : Mode::off;

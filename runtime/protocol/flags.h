@@ -1,6 +1,7 @@
 // Flor's own command-line flags, which are removed from a program's argv.
 #pragma once
 
+#include "protocol/overrides.h"
 #include "protocol/plan.h"
 
 #include <flor/session.h>
@@ -15,7 +16,7 @@ namespace flor::detail {
 
 enum class Resume {
   no,
-  yes,        ///< --flor_resume
+  yes,  ///< --flor_resume
   /// --flor_resume auto: resumes if there is something to resume, else starts a new run.
   automatic,
 };
@@ -55,11 +56,11 @@ struct Flags {
   std::string run;                         ///< --flor_run RUN; also with --flor_resume
   std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: not given
   bool strong = false;  ///< --flor_init weak|strong; strong: starts from the first boundary
-  std::vector<std::string> probes;         ///< --flor_probe LOOP[,LOOP...]
-  bool no_probe = false;  ///< --flor_no_probe: ignore flor::probed in the sources, too
-  std::optional<int> threads;              ///< --flor_threads N: replaces the recorded number
-  std::string plugin;                      ///< --flor_plugin FILE, see flor/plugin/probe.h
-  VerifyWish verify;                       ///< --flor_verify N|all|none
+  std::vector<std::string> probes;  ///< --flor_probe LOOP[,LOOP...]
+  bool no_probe = false;            ///< --flor_no_probe: ignore flor::probed in the sources, too
+  Instead instead;                  ///< --flor_threads N, --flor_override NAME=VALUE...
+  std::string plugin;               ///< --flor_plugin FILE, see flor/plugin/probe.h
+  VerifyWish verify;                ///< --flor_verify N|all|none
 
   // For recording and replaying.
   std::string home;                           ///< --flor_home DIR
@@ -68,14 +69,14 @@ struct Flags {
   /// The number of this session among those that the process opens one after another, from 1; 0: it
   /// is not known yet.
   std::int64_t session = 0;
-  std::vector<std::string> command;    ///< the complete argv
-  std::string source_file;             ///< file that calls flor::init, as the compiler named it
+  std::vector<std::string> command;  ///< the complete argv
+  std::string source_file;           ///< file that calls flor::init, as the compiler named it
   /// The program's own arguments in `command`, without the program's name.
   std::vector<std::string> arguments;
 
   // For a worker of `flor replay` (a process that it starts), see protocol.h.
-  int worker_socket = -1;     ///< -1: none
-  std::vector<int> cores;     ///< cores to run on; empty: any
+  int worker_socket = -1;  ///< -1: none
+  std::vector<int> cores;  ///< cores to run on; empty: any
   /// Work tree that the program was built from; empty: the program knows it itself.
   std::string sources;
   /// This is the program that recorded the run, even if the present sources differ.

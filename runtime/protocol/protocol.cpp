@@ -154,7 +154,11 @@ std::string WorkerOrder::encode() const {
   Json json = {{"run", run}, {"home", to_hex(home)}, {"no_probe", no_probe}, {"strong", strong}};
   json["probes"] = Json::array();
   for (const std::string& probe : probes) json["probes"].push_back(to_hex(probe));
-  json["threads"] = threads ? Json(*threads) : Json();
+  json["threads"] = instead.threads ? Json(*instead.threads) : Json();
+  json["arguments"] = Json::object();
+  for (const auto& [name, value] : instead.arguments) {
+    json["arguments"][to_hex(name)] = to_hex(value);
+  }
   json["cores"] = cores;
   json["sources"] = to_hex(sources);
   json["as_recorded"] = as_recorded;
@@ -174,7 +178,10 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     order.no_probe = json.at("no_probe");
     order.strong = json.at("strong");
     for (const std::string probe : json.at("probes")) order.probes.push_back(from_hex(probe));
-    if (!json.at("threads").is_null()) order.threads = json.at("threads").get<int>();
+    if (!json.at("threads").is_null()) order.instead.threads = json.at("threads").get<int>();
+    for (const auto& [name, value] : json.value("arguments", Json::object()).items()) {
+      order.instead.arguments[from_hex(name)] = from_hex(value.get<std::string>());
+    }
     order.cores = json.at("cores").get<std::vector<int>>();
     order.sources = from_hex(json.value("sources", std::string()));
     order.as_recorded = json.value("as_recorded", false);
@@ -304,8 +311,10 @@ WorkerLine WorkerLine::decode(std::string_view text) try {
   refuse(text);
 }
 
-std::string described_probes(std::vector<std::string> loops, const std::string& plugin) {
+std::string described_probes(std::vector<std::string> loops, const std::string& plugin,
+                             const Instead& instead) {
   if (!plugin.empty()) loops.push_back(plugin.substr(plugin.rfind('/') + 1));
+  if (!instead.arguments.empty()) loops.push_back(instead.shown_arguments());
   return fmt::format("{}", fmt::join(loops, ","));
 }
 
@@ -315,11 +324,14 @@ std::string question_of(const std::string& program_digest,
   std::ranges::sort(probes);
   std::string text = fmt::format("{}\n{}{}{}\n", program_digest, order.no_probe ? "no_probe " : "",
                                  order.strong ? "strong " : "",
-                                 order.threads ? fmt::format("threads {}", *order.threads) : "");
+                                 order.instead.threads ? fmt::format("threads {}", *order.instead.threads) : "");
   for (const std::string& probe : probes) text += to_hex(probe) + ",";
   text += "\n";
   for (const std::string& argument : arguments) text += to_hex(argument) + " ";
   if (!order.plugin_digest.empty()) text += "\nplug-in " + order.plugin_digest;
+  for (const auto& [name, value] : order.instead.arguments) {
+    text += fmt::format("\ninstead {} {}", to_hex(name), to_hex(value));
+  }
   return store::digest_of(std::as_bytes(std::span(text))).hex();
 }
 

@@ -24,6 +24,7 @@
 // and ends.
 #pragma once
 
+#include "protocol/overrides.h"
 #include "protocol/plan.h"
 
 #include <flor/store/catalog.h>
@@ -49,7 +50,7 @@ struct WorkerOrder {
   std::vector<std::string> probes;
   bool no_probe = false, strong = false;
   bool alone = false;          ///< replays only this rank of its group
-  std::optional<int> threads;  ///< replaces the recorded number
+  Instead instead;
   std::vector<int> cores;      ///< cores to run on; empty: any
   std::string sources = {};    ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, regardless of the present
@@ -144,7 +145,8 @@ struct WorkerLine {
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order);
 
-/// How the catalog shows a replay's question: "train,weight_norms.so".
-std::string described_probes(std::vector<std::string> loops, const std::string& plugin);
+/// How the catalog shows a replay's question: "train,weight_norms.so,device=cpu".
+std::string described_probes(std::vector<std::string> loops, const std::string& plugin,
+                             const Instead& instead);
 
 }  // namespace flor::detail

@@ -112,7 +112,7 @@ const std::set<std::string> kVerbs{
     "add",   "apply",  "ask",     "begin",  "bring", "build",  "change", "charge", "check",
     "choose", "color", "compare", "compute", "continue", "copy", "count", "deal",  "delete", "divide",
     "download", "draw", "end",    "evaluate", "execute", "explain", "fetch", "find", "fork",
-    "free",  "give",   "hand",    "judge",  "keep",  "leave",  "list",   "listen", "load",
+    "fail",  "free",  "give",   "group", "hand",    "judge",  "keep",  "leave",  "list",   "listen", "load",
     "look",  "make",   "move",   "name",    "pass",   "poll",   "print", "prune",  "rank",   "read",   "recompress", "record", "redraw", "remove",
     "replay", "rerun", "run",     "set",    "share", "show",   "sort",   "start",  "stay",
     "store", "submit", "take",    "tell",   "try",   "turn",   "upload", "use",    "verify",

@@ -116,6 +116,16 @@ TEST_F(TakeFlags, HowMuchIsKeptOfWhatIsPrinted) {
   EXPECT_THROW(take({"--replay_flor", "--flor_output", "1"}), UsageError);
 }
 
+TEST_F(TakeFlags, WhatAReplayTakesInsteadOfTheRecord) {
+  const Flags flags = take({"--replay", "--flor_override", "device=cpu", "workers=0", "own",
+                            "--flor-override=data=/a=b"});
+  EXPECT_EQ(flags.instead.shown_arguments(), "data=/a=b device=cpu workers=0");
+  EXPECT_THAT(kept_, ElementsAre("own"));
+  EXPECT_THROW(take({"--replay", "--flor_override"}), UsageError);
+  EXPECT_THROW(take({"--replay", "--flor_override="}), UsageError);
+  EXPECT_THROW(take({"--flor", "x", "--flor_override", "device=cpu"}), UsageError);
+}
+
 // Every flag of Flor's, slipped in every way by one letter, one dash or one case.
 TEST_F(TakeFlags, NearMissesOfEveryFlagAreRefusedWithTheRightForm) {
   const std::vector<std::string> names{

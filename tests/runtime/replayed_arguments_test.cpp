@@ -1,4 +1,5 @@
 // The arguments of a recorded run, as a replay gives them to the program.
+#include "protocol/protocol.h"
 #include "replay/replayed_arguments.h"
 #include "support/temporary_directory.h"
 
@@ -7,6 +8,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 namespace flor::detail {
 namespace {
@@ -21,8 +24,9 @@ class ReplayedArgumentsTest : public ::testing::Test {
     store_->catalog().add_argument(
         run_.id, {.name = "api_key", .type = "secret", .value = store::masked_value("api_key", "s3cr3t-5f7a9")});
   }
-  ReplayedArguments arguments(const std::map<std::string, std::string>& kwargs = {}) {
-    return {store_->catalog(), run_, kwargs};
+  using Texts = std::map<std::string, std::string>;
+  ReplayedArguments arguments(const Texts& kwargs = {}, const Texts& instead = {}) {
+    return {store_->catalog(), run_, kwargs, instead};
   }
   flor::testing::TemporaryDirectory home_;
   std::shared_ptr<store::Store> store_ =
@@ -48,6 +52,49 @@ TEST_F(ReplayedArgumentsTest, OfThisProcessAreRefusedUnlessTheyAreSecrets) {
   EXPECT_THAT([] { ReplayedArguments::check({{"rate", "1"}}); }, refused);
   EXPECT_NO_THROW(ReplayedArguments::check({{"api_key", "s3cr3t-5f7a9"}}));
   EXPECT_THAT([&] { arguments({{"other_token", "s3cr3t-5f7a9"}}); }, refused);
+}
+
+TEST_F(ReplayedArgumentsTest, MayBeGivenOtherValues) {
+  const ReplayedArguments given = arguments({}, {{"rate", "0.25"}, {"unknown", "1"}});
+  EXPECT_EQ(given.value("rate", Fallback::none), "0.25");
+  EXPECT_STREQ(given.shown("rate"), "0.25");
+  EXPECT_EQ(given.value("unknown", Fallback::none), std::nullopt);
+}
+
+TEST_F(ReplayedArgumentsTest, ThatMayBeOthersSayWhereOrHowFast) {
+  for (const char* name : {"device", "Device", "num-workers", "num_workers", "data_dir", "GPUS"}) {
+    EXPECT_TRUE(is_overridable(name, "")) << name;
+  }
+  for (const char* name : {"rate", "seed", "batch_size", "epochs", "", "devices2"}) {
+    EXPECT_FALSE(is_overridable(name, "")) << name;
+    EXPECT_FALSE(is_overridable(name, ", ,")) << name;
+  }
+  EXPECT_TRUE(is_overridable("shard-count", "fold, Shard_Count"));
+  EXPECT_FALSE(is_overridable("shard", "fold, shard_count"));
+}
+
+TEST_F(ReplayedArgumentsTest, ThatMayDecideResultsSecretsAndUnknownOnesAreNotReplaced) {
+  const auto check = [&](const Texts& texts, std::string_view more = "") {
+    check_overrides(store_->catalog(), run_, {.threads = {}, .arguments = texts}, more);
+  };
+  const auto refuses = [](const char* why) { return ThrowsMessage<UsageError>(HasSubstr(why)); };
+  EXPECT_THAT([&] { check({{"rate", "1"}}); }, refuses("may decide the results, so a replay keeps 0.5"));
+  EXPECT_NO_THROW(check({{"rate", "1"}}, "rate"));
+  EXPECT_THAT([&] { check({{"api_key", "1"}}, "api_key"); }, refuses("is a secret"));
+  EXPECT_THAT([&] { check({{"device", "cpu"}}); }, refuses("it has api_key, rate"));
+  EXPECT_NO_THROW(check({}));
+}
+
+TEST(Instead, OfADifferentArgumentIsAnotherQuestion) {
+  WorkerOrder plain, other, third;
+  other.instead.arguments = {{"device", "cpu"}};
+  third.instead.arguments = {{"device", "cpu 1"}, {"data", "/a=b"}};
+  std::set<std::string> questions;
+  for (const WorkerOrder& order : {plain, other, third}) {
+    EXPECT_EQ(WorkerOrder::decode(order.encode()).instead, order.instead);
+    EXPECT_TRUE(questions.insert(question_of("digest", {}, order)).second);
+  }
+  EXPECT_EQ(third.instead.shown_arguments(), "data=/a=b device=cpu 1");
 }
 
 }  // namespace

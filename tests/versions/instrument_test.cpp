@@ -16,7 +16,7 @@ class Instrument : public ::testing::Test {
   void SetUp() override { project_.build(); }
   std::string recorded() { return project_.record().err; }
 
-  static constexpr const char* kOther = "the recorded sources are not those that run";
+  static constexpr const char* kOther = "the recorded sources are not those it was built from";
   Project project_;
 };
 

@@ -320,11 +320,11 @@ TEST_F(WatchFaultsTest, AForkedChildNeverAnswersForItsParent) {
 
 TEST_F(WatchFaultsTest, AnEvaluationFindsWhatTheFirstOneFound) {
   const std::string text =
-      "import os, sys\ncount = 0\ndef f(path):\n    global count\n    count += 1\n"
-      "    found = {'here': os.getcwd() == os.environ.get('PWD', os.getcwd()) and "
-      "not os.environ.get('LEFT'), 'count': count, 'out': not sys.stdout.closed}\n"
-      "    os.environ['PWD'] = os.getcwd()\n"
-      "    os.chdir('/')\n    os.environ['LEFT'] = '1'\n    os.environ.pop('PWD')\n"
+      "import os, sys\ncount = 0\nfirst = (os.getcwd(), dict(os.environ))\ndef f(path):\n"
+      "    global count\n    count += 1\n"
+      "    found = {'here': (os.getcwd(), dict(os.environ)) == first, 'count': count, "
+      "'out': not sys.stdout.closed}\n"
+      "    os.chdir('/')\n    os.environ['LEFT'] = '1'\n    os.environ.pop('PATH')\n"
       "    sys.stdout.close()\n    os.close(1)\n    os.close(2)\n    return found\n";
   for (int number = 1; number <= 4; ++number) publish(number);
   const auto kept = settle(script("judge.py", text) + ":f", {"--existing"});

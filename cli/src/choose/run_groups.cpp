@@ -169,9 +169,9 @@ class Grouping {
 
 void GroupWish::declare(Syntax& syntax) {
   syntax.option("--group-by", "KEY", by,
-                "take runs together that agree in KEY: an argument, tag, experiment, ...");
+                "group runs that have the same KEY: an argument, tag, experiment, ...");
   syntax.option("--over", "KEY", over,
-                "take runs together that differ in nothing but it, as --over seed");
+                "group runs that differ in nothing but KEY, as --over seed");
 }
 
 std::string GroupKey::shown() const {

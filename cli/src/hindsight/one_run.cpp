@@ -14,6 +14,7 @@
 #include "seats/places.h"
 #include "seats/seat_session.h"
 #include "shell/context.h"
+#include "shell/current_settings.h"
 
 #include <flor/store/error.h>
 
@@ -281,6 +282,19 @@ void check_wish(const ReplayWish& wish) {
   }
   if (!parse_sample(wish.epochs)) (void)epoch_list(wish, INT64_MAX, {});
   (void)wish.verification();
+  (void)wish.instead();
+}
+
+detail::Instead ReplayWish::instead() const {
+  detail::Instead instead{.threads = threads_given(), .arguments = {}};
+  for (const std::string& text : overrides) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == text.npos) {
+      throw UsageError(fmt::format("--override {}: expected NAME=VALUE, as device=cpu", text));
+    }
+    instead.arguments[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return instead;
 }
 
 detail::VerifyWish ReplayWish::verification() const {
@@ -359,7 +373,7 @@ void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest
   request.order.no_probe = wish.no_probe;
   request.order.strong = wish.strong;
   request.order.alone = wish.rank.has_value();
-  request.order.threads = wish.threads_given();
+  request.order.instead = wish.instead();
   if (!request.order.shows_what_is_stored()) return;
   expect_loads_alone(request.facts);
   std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
@@ -404,6 +418,10 @@ ReplayRequest replay_request(
   const ReplayWish wish = resolved(catalog, ranks, asked_for);
   const std::vector<std::string> probes = probes_of(wish);
   check_probes(probes, catalog.executions(ranks.front().id));
+  for (const store::Run& rank : ranks) {
+    detail::check_overrides(catalog, rank, wish.instead(),
+                            current_settings().get("overridable").value);
+  }
   std::set<std::int64_t> asked = parts_asked(catalog, ranks, epoch, wish);
   std::optional<detail::PluginFile> plugin;
   if (!wish.plugin.empty()) plugin = detail::read_plugin_file(wish.plugin);

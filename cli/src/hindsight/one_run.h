@@ -19,6 +19,7 @@ struct ReplayWish {
   std::string gpus, plugin;
   std::string epochs;  ///< --epochs: a list, or sample:N
   std::vector<std::string> probes;
+  std::vector<std::string> overrides;  ///< --override: NAME=VALUE
   std::optional<std::uint64_t> workers, threads;
   std::optional<std::uint64_t> rank;  ///< a rank of the group, to be replayed alone
   bool no_probe = false, strong = false, again = false, verbose = false;
@@ -32,6 +33,8 @@ struct ReplayWish {
   std::string from;  ///< an object store from which workers on other machines fetch the run; may be
                      ///< empty
 
+  /// Throws UsageError for an override without a name or a value.
+  detail::Instead instead() const;
   std::optional<int> threads_given() const {
     return threads ? std::optional(static_cast<int>(*threads)) : std::nullopt;
   }

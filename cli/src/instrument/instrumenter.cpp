@@ -291,7 +291,6 @@ class Instrumenter {
     const Reader& reader = *program_.body(loop.body).reader;
     write(form, edits_of(reader.source()), reader);
     uses_.insert(&reader.source());
-    if (form.counts) counts_.insert(&reader.source());
     result_.loops.push_back(
         fmt::format("{} {}", program_.place(loop.body, program_.step(loop).whole.begin), name));
     result_.attached.insert(result_.attached.end(), attached.begin(), attached.end());
@@ -425,10 +424,6 @@ class Instrumenter {
       if (script_ && registers_.contains(file.get()))
         lines.emplace_back("#include <flor/torch_script.h>");
       include(*file, lines);
-      const bool known = std::ranges::any_of(includes_of(*file), [&](std::size_t at) {
-        return file->tokens.all[at + 2].is("<ranges>");
-      });
-      if (counts_.contains(file.get()) && !known) include_ranges(*file);
     }
   }
 
@@ -464,20 +459,6 @@ class Instrumenter {
   }
 
   /// Adds <ranges> in its alphabetical place among the headers of the standard library.
-  void include_ranges(const Source& source) {
-    const auto& tokens = source.tokens.all;
-    std::size_t after = Brackets::kNone;
-    for (const std::size_t k : includes_of(source)) {
-      const std::string_view name = tokens[k + 2].text;
-      const bool standard = name.starts_with('<') && name.find_first_of("/.") == name.npos;
-      if (standard && name < "<ranges>") after = k;
-    }
-    if (after == Brackets::kNone) return include(source, {"#include <ranges>"});
-    edits_of(source).line_in_gap(sources::directive_end(tokens, after), "", "#include <ranges>");
-  }
-
-  using Brackets = sources::Brackets;
-
   Instrumented finish() {
     for (const auto& file : program_.files()) {
       const auto edits = edits_.find(file.get());
@@ -507,7 +488,7 @@ class Instrumenter {
   StateTypes types_;
   Carried carried_;
   std::map<const Source*, std::unique_ptr<TextEdits>> edits_;
-  std::set<const Source*> uses_, registers_, counts_;
+  std::set<const Source*> uses_, registers_;
   std::set<std::string> names_;
 
   /// An object of flor::checkpoints, which ends with its block.

@@ -111,9 +111,8 @@ LoopForm loop_form(const Program& program, const Carried& carried, const StateTy
     form.obstacle = "it has no braces";
     return form;
   }
-  form.counts = true;
   form.whole = header;
-  form.header = fmt::format("for ([[maybe_unused]] int {} : flor::loop(\"{}\", std::views::iota(0)",
+  form.header = fmt::format("for ([[maybe_unused]] auto {} : flor::loop(\"{}\", flor::endless()",
                             fresh, name);
   form.header += with(attached, form.header.size(), edits, whole.begin) + "))";
   if (!always) form.condition = fmt::format("if (!({})) break;", text);

@@ -20,7 +20,6 @@ struct LoopForm {
   Range whole;
   std::string condition;  ///< first statement of the loop; empty: none
   std::size_t first = 0;  ///< the token after the loop's brace, if there is a condition
-  bool counts = false;    ///< uses std::views::iota
 };
 
 /// `name`: of the loop; `attached`: names of variables for flor::with. `fresh` is a name for a

@@ -138,7 +138,8 @@ void Coordinator::add_replay() {
          .first_epoch = first == request_.asked.end() ? 0 : *first,
          .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
          .strong = request_.order.strong,
-         .probes = detail::described_probes(request_.order.probes, request_.order.plugin),
+         .probes = detail::described_probes(request_.order.probes, request_.order.plugin,
+                                            request_.order.instead),
          .program_digest = launch.digest,
          .command = launch.command,
          .question = detail::question_of(digest_, launch.arguments, request_.order)});

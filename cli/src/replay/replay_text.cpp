@@ -151,14 +151,18 @@ void print_plan(Context& context, const ReplayRequest& request,
   }
   Output& out = context.out();
   out.write(fmt::format(
-      "would replay run {}: {}{}{}\n", title(request.run), print_parts(request.asked),
+      "would replay run {}: {}{}{}{}\n", title(request.run), print_parts(request.asked),
       request.order.probes.empty()
           ? std::string()
           : fmt::format(", stepping into {}",
                         printable(fmt::format("{}", fmt::join(request.order.probes, ", ")))),
       request.order.plugin.empty() ? std::string()
                                    : fmt::format(", for {}", printable(detail::described_probes(
-                                                                 {}, request.order.plugin)))));
+                                                                 {}, request.order.plugin, {}))),
+      request.order.instead.arguments.empty()
+          ? std::string()
+          : fmt::format(", with {} instead of what was recorded",
+                        printable(request.order.instead.shown_arguments()))));
   out.write(fmt::format("  command    {}\n",
                         printable(store::RecordedCommand(request.launch.command).text())));
   out.write(

@@ -178,10 +178,33 @@ class Counter {
   std::ptrdiff_t count_;
 };
 
+/// The integers from 0 on.
+class Endless {
+ public:
+  struct sentinel {};
+  class iterator {
+   public:
+    std::int64_t operator*() const { return index_; }
+    iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    bool operator!=(sentinel) const { return true; }
+
+   private:
+    std::int64_t index_ = 0;
+  };
+
+  iterator begin() const { return {}; }
+  sentinel end() const { return {}; }
+};
+
 template <typename Range>
 inline constexpr bool is_plain_counter = false;
 template <std::integral Int>
 inline constexpr bool is_plain_counter<Counter<Int, true>> = true;
+template <>
+inline constexpr bool is_plain_counter<Endless> = true;
 
 /// The integer type that holds the values of both types: signed if one of them is.
 template <std::integral A, std::integral B>
@@ -384,6 +407,12 @@ detail::Counter<detail::EitherInteger<First, Last>> range(First first, Last last
   }
   return {static_cast<Int>(first), static_cast<Int>(last), step};
 }
+
+/// The integers from 0 on, for loops that end by `break`, such as one that was `while (more)`:
+///
+///   for ([[maybe_unused]] auto step : flor::loop("step", flor::endless())) {
+///     if (!more) break;
+inline detail::Endless endless() { return {}; }
 
 /// Wraps the range of a range-for:
 ///

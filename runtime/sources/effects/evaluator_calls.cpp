@@ -10,10 +10,12 @@
 namespace flor::sources {
 namespace {
 
-constexpr std::array<std::string_view, 7> kFlorLogs = {
-    "log", "log_tensor", "log_histogram", "log_image", "log_table", "replaying", "range"};
-constexpr std::array<std::string_view, 6> kLoaders = {
-    "make_data_loader", "DataLoader", "StatelessDataLoader", "StatefulDataLoader", "range", "iota"};
+constexpr std::array<std::string_view, 8> kFlorLogs = {
+    "log",       "log_tensor", "log_histogram", "log_image",
+    "log_table", "replaying",  "range",         "endless"};
+constexpr std::array<std::string_view, 7> kLoaders = {
+    "make_data_loader", "DataLoader", "StatelessDataLoader", "StatefulDataLoader",
+    "range",            "iota",       "endless"};
 
 constexpr int kObjectsDeepMax = 6;  // objects that contain objects, so deep
 

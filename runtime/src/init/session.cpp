@@ -182,8 +182,8 @@ void warn_if_older(const char* source_file) {
   const auto built = fs::last_write_time(executable(), error);
   if (error || built >= source) return;
   say(Level::warn,
-      fmt::format("{} is older than {}: rebuild, or the recorded sources are not those "
-                  "that run",
+      fmt::format("{} is older than {}: build it again, or the recorded sources are not those it "
+                  "was built from",
                   executable().filename().string(), source_file));
 }
 

@@ -80,8 +80,8 @@ std::optional<store::RunBuild> build_of_program(const std::optional<git::Reposit
       why_of_other_sources(repository ? repository->work_tree() : std::filesystem::path(),
                            repository ? repository->head().value_or("") : std::string());
   if (!build.remark.empty()) {
-    say(Level::warn, fmt::format("{} {}: the recorded sources are not those that run; build it "
-                                 "from them, and record again",
+    say(Level::warn, fmt::format("{} {}: the recorded sources are not those it was built "
+                                 "from; build it again before you record",
                                  executable().filename().string(), build.remark));
   }
   return build;

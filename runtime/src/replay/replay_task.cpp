@@ -53,8 +53,8 @@ ReplayTask::ReplayTask(const TaskFacts& facts) : facts_(facts), start_(own_start
     take_epochs(digest);
     return;
   }
-  auto handed_out = std::make_unique<HandedOut>(facts_.flags.worker_socket, digest,
-                                                facts_.plugin.digest());
+  auto handed_out =
+      std::make_unique<HandedOut>(facts_.flags.worker_socket, digest, facts_.plugin.digest());
   first_piece_ = handed_out->next({});
   id_ = handed_out->replay();
   empty_ = first_piece_.empty() && handed_out->may_end(0);
@@ -70,9 +70,9 @@ void ReplayTask::take_epochs(const std::string& digest) {
   empty_ = epochs_.empty() && flags.segment > 0;
   announce();
   if (empty_) return;
-  assignment_ = flags.shows_what_is_stored() ? epochs_alone(epochs_)
-                                             : fixed_assignment(epochs_, record.main_loops(),
-                                                                record.first_epoch());
+  assignment_ = flags.shows_what_is_stored()
+                    ? epochs_alone(epochs_)
+                    : fixed_assignment(epochs_, record.main_loops(), record.first_epoch());
   first_piece_ = assignment_->next({});
   id_ = facts_.store.catalog().add_replay(
       {.run = facts_.run.id,
@@ -82,7 +82,7 @@ void ReplayTask::take_epochs(const std::string& digest) {
        .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
        .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
        .strong = facts_.strong,
-       .probes = described_probes(facts_.probes.loops(), flags.plugin),
+       .probes = described_probes(facts_.probes.loops(), flags.plugin, flags.instead),
        .program_digest = store::file_digest(program_file()),
        .command = flags.command,
        .question = question_of(digest, recorded_arguments(flags), question())});
@@ -106,7 +106,7 @@ WorkerOrder ReplayTask::question() const {
           .probes = flags.probes,
           .no_probe = flags.no_probe,
           .strong = flags.strong,
-          .threads = flags.threads,
+          .instead = flags.instead,
           .cores = {},
           .plugin = flags.plugin,
           .plugin_digest = facts_.plugin.digest()};
@@ -129,21 +129,23 @@ void ReplayTask::announce() const {
     say(Level::result, fmt::format("{}: epochs as flor replay hands them out", begin));
     return;
   }
-  const std::string epochs = fmt::format(
-      "{} of {}", print_epochs(epochs_),
-      recorded == 1 ? "1 recorded epoch" : fmt::format("{} recorded epochs", recorded));
+  const std::string epochs =
+      fmt::format("{} of {}", print_epochs(epochs_),
+                  recorded == 1 ? "1 recorded epoch" : fmt::format("{} recorded epochs", recorded));
   const std::string segment =
       flags.segments == 1
           ? std::string()
           : fmt::format(" (segment {} of {}, counted from 0)", flags.segment, flags.segments);
   say(Level::result,
-      fmt::format("{}: {}{}{}{}{}", begin, epochs, segment,
-                  facts_.strong ? ", walking there from the start" : "",
-                  flags.probes.empty()
-                      ? ""
-                      : fmt::format(", stepping into {}", fmt::join(flags.probes, ", ")),
-                  facts_.plugin.file() ? fmt::format(", for {}", facts_.plugin.file()->name())
-                                       : ""));
+      fmt::format(
+          "{}: {}{}{}{}{}{}", begin, epochs, segment,
+          facts_.strong ? ", walking there from the start" : "",
+          flags.probes.empty() ? ""
+                               : fmt::format(", stepping into {}", fmt::join(flags.probes, ", ")),
+          facts_.plugin.file() ? fmt::format(", for {}", facts_.plugin.file()->name()) : "",
+          flags.instead.arguments.empty() ? ""
+                                          : fmt::format(", with {} instead of what was recorded",
+                                                        flags.instead.shown_arguments())));
   if (empty_) {
     say(Level::result, fmt::format("nothing to do: {} segments share {} epochs, and this one is "
                                    "empty",

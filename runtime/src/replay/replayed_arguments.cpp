@@ -28,10 +28,16 @@ void ReplayedArguments::check(const std::map<std::string, std::string>& kwargs) 
 }
 
 ReplayedArguments::ReplayedArguments(const store::Catalog& catalog, const store::Run& run,
-                                     const std::map<std::string, std::string>& kwargs)
+                                     const std::map<std::string, std::string>& kwargs,
+                                     const std::map<std::string, std::string>& instead)
     : secrets_(catalog, run, kwargs) {
   for (const store::Argument& argument : catalog.arguments(run.id)) {
     arguments_[argument.name] = argument;
+  }
+  for (const auto& [name, value] : instead) {
+    if (const auto found = arguments_.find(name); found != arguments_.end()) {
+      found->second.value = value;
+    }
   }
   for (const auto& [name, text] : kwargs) {
     const auto found = arguments_.find(name);

@@ -1,5 +1,5 @@
-// The arguments of the recorded run, which a replay uses again. The values of secrets are not
-// recorded, and must be given.
+// The arguments of the recorded run, which a replay uses again, but for those that it is given
+// instead. The values of secrets are not recorded, and must be given.
 #pragma once
 
 #include "session/secret_arguments.h"
@@ -23,11 +23,12 @@ class ReplayedArguments {
   ReplayedArguments() = default;
   /// `kwargs` are those of this process, which only give the values of secrets. Also puts them into
   /// the environment, for processes that this process starts. Throws UsageError for one that the
-  /// record does not mask.
+  /// record does not mask. `instead` replace recorded values, see check_overrides.
   ReplayedArguments(const store::Catalog& catalog, const store::Run& run,
-                    const std::map<std::string, std::string>& kwargs);
+                    const std::map<std::string, std::string>& kwargs,
+                    const std::map<std::string, std::string>& instead);
 
-  /// The recorded value, or the given value of a secret. Nothing, with a warning, if none was
+  /// The recorded value, its replacement, or the given value of a secret. Nothing, with a warning, if none was
   /// recorded: the program's own value is then used. Throws UsageError if a secret has to be given.
   std::optional<std::string> value(std::string_view name, Fallback fallback) const;
   /// The recorded value as a plug-in may see it: null for a secret, and if there is none.

@@ -3,6 +3,7 @@
 #include "base/hosted_program.h"
 #include "base/notice.h"
 #include "base/process_facts.h"
+#include "base/settings.h"
 #include "protocol/value_text.h"
 #include "replay/findings_verifier.h"
 #include "replay/skip.h"
@@ -49,8 +50,8 @@ void set_threads(const Flags& flags, const store::Run& run) {
   constexpr int kThreadsMax = 4096;
   if (!adapter().set_threads) return;
   const auto recorded = run.start.environment.find("threads");
-  if (flags.threads) {
-    adapter().set_threads(*flags.threads);
+  if (flags.instead.threads) {
+    adapter().set_threads(*flags.instead.threads);
   } else if (recorded != run.start.environment.end()) {
     // The record of a fetched run may have any text here.
     const int threads = std::atoi(recorded->second.c_str());
@@ -90,7 +91,11 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
-  arguments_ = ReplayedArguments(catalog, run_, flags_.kwargs);
+  if (flags_.worker_socket < 0) {  // `flor replay` has checked them
+    check_overrides(catalog, run_, flags_.instead,
+                    store::Settings::read().get("overridable").value);
+  }
+  arguments_ = ReplayedArguments(catalog, run_, flags_.kwargs, flags_.instead.arguments);
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(
       catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
@@ -122,11 +127,11 @@ void Replayer::open(bool strong) {
   if (!flags_.shows_what_is_stored()) probes_->announce();
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);
-  state_ =
-      std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_, !flags_.threads);
+  state_ = std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_,
+                                           !flags_.instead.threads);
   if (probes_->computes_otherwise()) comparison_.computation_changed();
   const NewValueFacts facts{.otherwise = probes_->computes_otherwise(),
-                            .proven = probes_->proof().proven,
+                            .proven = probes_->proof().proven && flags_.instead.arguments.empty(),
                             .plugged = !flags_.plugin.empty()};
   parts_ = std::make_unique<PartChecker>(
       task_->make_findings(), task_->assignment(),
@@ -154,6 +159,7 @@ SameProgram Replayer::same_program() const {
   const auto gaps = store_->catalog().gaps(run_.id);
   const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
   const bool same = probes_->unchanged() && has_values && recorded_by_one &&
+                    flags_.instead.arguments.empty() &&
                     recorded_arguments(flags_) == own_arguments(run_.start.command.words()) &&
                     store::file_digest(program_file()) == digest;
   const bool finished = run_.state == store::RunState::finished;

@@ -20,7 +20,11 @@ std::string likely_cause(const store::Run& run, const Flags& flags) {
     const auto& [name, before, after] = changes.front();
     return fmt::format("likely cause: {} was {} then and is {} now", name, before, after);
   }
-  if (flags.threads) return "likely cause: --flor_threads, results depend on the number of threads";
+  if (flags.instead.threads)
+    return "likely cause: --flor_threads, results depend on the number of threads";
+  if (const std::string arguments = flags.instead.shown_arguments(); !arguments.empty()) {
+    return fmt::format("likely cause: {} instead of what was recorded", arguments);
+  }
   const std::string unregistered =
       "state that a loop changes and that is not registered with flor::checkpoints or flor::with, "
       "or computing that is not deterministic";

@@ -66,7 +66,7 @@ Flags worker_flags(int& argc, char** argv) {
   flags.no_probe = order.no_probe;
   flags.strong = order.strong;
   flags.alone = order.alone;
-  flags.threads = order.threads;
+  flags.instead = order.instead;
   flags.cores = order.cores;
   flags.sources = order.sources;
   flags.as_recorded = order.as_recorded;

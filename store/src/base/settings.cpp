@@ -70,6 +70,8 @@ constexpr std::array kKnown{
           }},
     Known{"secrets", "", "FLOR_SECRETS", "options and arguments that are masked in records, too",
           "names, separated by commas", [](std::string_view) { return true; }},
+    Known{"overridable", "", "FLOR_OVERRIDABLE", "further arguments that a replay may override",
+          "names, separated by commas", [](std::string_view) { return true; }},
     Known{"rank_timeout", "120", "FLOR_RANK_TIMEOUT", "seconds for which ranks wait for each other",
           "a number of seconds", [](std::string_view value) { return is_number(value); }},
 };

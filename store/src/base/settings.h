@@ -36,7 +36,8 @@ class Settings {
   static Settings read(const std::vector<GivenFlag>& flags = {});
 
   const std::vector<Setting>& all() const { return settings_; }
-  /// `name` is home, color, log, epsilon, output, machine, secrets or rank_timeout.
+  /// `name` is home, color, log, epsilon, output, machine, secrets, overridable or
+  /// rank_timeout.
   const Setting& get(std::string_view name) const;
 
  private:

@@ -69,6 +69,8 @@ Examples:
     syntax.flag("--no-probe", wish_.no_probe, "load even loops that the program marks as probed");
     syntax.option("--threads", "N", wish_.threads,
                   "compute with N threads a process (default: as recorded)");
+    syntax.option("--override", "NAME=VALUE", wish_.overrides,
+                  "give the program another value of an argument such as device or workers");
     syntax.option("--rank", "R", wish_.rank,
                   "replay this rank of a group alone (default: all ranks together)");
     syntax.flag("--strong", wish_.strong, "walk to the epochs from the start of the run");
@@ -81,7 +83,7 @@ Examples:
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
     syntax.flag("--current", current_, "run the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "build the version's own code with this command");
-    syntax.flag("--trust", trust_, "run commands recorded by a run from elsewhere without asking");
+    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
     syntax.flag("--all-versions", all_versions_,
                 "ask every version of the experiment, each built anew");
     syntax.flag("--apply", apply_, "add the log statements that the work tree adds to the newest");
@@ -197,6 +199,9 @@ int Replay::replay(Context& context) const {
     spec = far->key() + run_.substr(store::run_of_spec(run_).size());
   }
   if (all_versions_) {
+    if (!wish_.overrides.empty()) {
+      throw UsageError("--override is for one run: leave out --all-versions");
+    }
     if (!program_.empty() || own_ || current_) {
       throw UsageError(
           "--all-versions builds each version's own code: leave out --own, --current "

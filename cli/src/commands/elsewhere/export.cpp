@@ -135,10 +135,12 @@ Format Export::read_words() {
   }
   const bool values_asked = !metrics_.empty() || !epochs_.empty() || !where_.empty();
   if (format == Format::checkpoint && (words_.size() != 1 || values_asked)) {
-    throw UsageError("a checkpoint is of one run, as in 'flor export RUN@EPOCH model.pt'");
+    throw UsageError(
+        "a checkpoint file is of one epoch and holds no values: give only RUN@EPOCH, as in 'flor "
+        "export RUN@EPOCH model.pt'");
   }
   if (format != Format::checkpoint && !(loop_.empty() && object_.empty())) {
-    throw UsageError("--loop and --object choose of a checkpoint: leave them out for values");
+    throw UsageError("--loop and --object are for a checkpoint file: leave them out for values");
   }
   if (!columns_.empty() && (format == Format::checkpoint || format == Format::tensorboard)) {
     throw UsageError("--columns are of rows of values: write a .csv, .json or .jsonl file");

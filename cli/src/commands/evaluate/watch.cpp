@@ -94,7 +94,7 @@ Examples:
     syntax.flag("--existing", existing_, "evaluate what is there already, too");
     syntax.flag("--until-idle", until_idle_, "end when there is nothing left to evaluate");
     syntax.option("--patience", "SECONDS", patience_,
-                  "keep trying for SECONDS if nothing can be written, with --until-idle "
+                  "fail, with --until-idle, once no result could be written for SECONDS "
                   "(default 60)");
     syntax.option("-w,--workers", "N", workers_,
                   "evaluate N at once with each evaluator (default 1, or one on each node)");
@@ -115,7 +115,7 @@ Examples:
                 "nothing from those before it");
     syntax.flag("--poll", poll_, "poll even where the file system reports changes");
     syntax.option("--lease", "SECONDS", lease_,
-                  "leave a job with a silent watch for SECONDS (default 30)");
+                  "take a job over if its watch was silent for SECONDS (default 30)");
     engine_options_.setup(syntax, engine_);
     syntax.option("--idle", "SECONDS", idle_,
                   "keep other machines for SECONDS without a job (default 60)");
@@ -273,9 +273,10 @@ std::vector<store::CheckpointScope> Watch::scopes(Context& context) const {
 void refuse_secrets(const std::string& option, const std::string& text) {
   const std::string masked = store::masked(text);
   if (masked == text) return;
-  throw UsageError(fmt::format("{} {}: a secret would be kept in the store: hand it over in the "
-                               "environment of flor watch",
-                               option, printable(masked)));
+  throw UsageError(
+      fmt::format("{} {}: a secret would be kept in the store: hand it over in the "
+                  "environment of flor watch",
+                  option, printable(masked)));
 }
 
 WatchPlan Watch::plan(Context& context) const {

@@ -66,7 +66,7 @@ Examples:
     syntax.flag("--log", logarithmic_, "give every power of ten the same room");
     syntax.option("--epochs", "EPOCHS", epochs_, "draw only these: A..B, both included, 0-based");
     syntax.flag("-f,--follow", follow_, "redraw when new values arrive, until the runs end");
-    syntax.option("--size", "WxH", size_, "set the picture's size (900x424), or columns and lines");
+    syntax.option("--size", "WxH", size_, "set the size: pixels with -o, else columns and lines");
     syntax.flag("--ascii", ascii_, "draw with plain letters instead of dots of braille");
   }
   int run(Context& context) override;

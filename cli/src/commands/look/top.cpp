@@ -61,7 +61,7 @@ Examples:
                   "show this metric instead of the first that was logged");
     syntax.option("--where", "CONDITION", where_,
                   "choose only runs for which this holds, as 'lr<0.01'");
-    syntax.flag("--once", once_, "print the view once, also on a terminal");
+    syntax.flag("--once", once_, "print the view once, even on a terminal");
   }
   int run(Context& context) override;
 

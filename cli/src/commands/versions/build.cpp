@@ -37,7 +37,7 @@ Examples:
     syntax.option("--build", "COMMAND", command_,
                   "build with this command, which makes the program $FLOR_PROGRAM");
     syntax.flag("--clean", clean_, "begin from nothing");
-    syntax.flag("--trust", trust_, "run commands recorded by a run from elsewhere without asking");
+    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
   }
   int run(Context& context) override {
     const store::Run run = parse_whole_run(context, run_);
