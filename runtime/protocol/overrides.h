@@ -1,4 +1,4 @@
-// What a replay takes instead of what was recorded.
+// Arguments and threads that a replay takes instead of the recorded ones.
 #pragma once
 
 #include <flor/store/catalog.h>

@@ -179,7 +179,8 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     order.strong = json.at("strong");
     for (const std::string probe : json.at("probes")) order.probes.push_back(from_hex(probe));
     if (!json.at("threads").is_null()) order.instead.threads = json.at("threads").get<int>();
-    for (const auto& [name, value] : json.value("arguments", Json::object()).items()) {
+    const Json arguments = json.value("arguments", Json::object());
+    for (const auto& [name, value] : arguments.items()) {
       order.instead.arguments[from_hex(name)] = from_hex(value.get<std::string>());
     }
     order.cores = json.at("cores").get<std::vector<int>>();
