@@ -56,7 +56,8 @@ TEST_F(SweepProgramTest, EachPointIsRecordedOnceWithItsArgumentsAndTheTableRanks
   const auto all = means(table("rates", {"-m", "mean:min"}));
   EXPECT_THAT(all, SizeIs(4));
   double before = -1;
-  for (const auto& point : table("rates", {"-m", "mean:min"})["points"]) {
+  const auto ranked = table("rates", {"-m", "mean:min"});
+  for (const auto& point : ranked.at("points")) {
     const double mean = point["metrics"]["mean:min"];
     EXPECT_GE(mean, before) << "the best first";
     before = mean;

@@ -1,5 +1,6 @@
 #include "index/announcements.h"
 
+#include "file/file_age.h"
 #include "file/frames.h"
 #include "file/shared_home.h"
 #include "index/refresh.h"
@@ -20,12 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::hours kSafeAge{1};
 
-bool is_older(const fs::path& path, fs::file_time_type than) {
-  std::error_code error;
-  const auto changed = fs::last_write_time(path, error);
-  return !error && changed < than;
-}
-
 /// True for a journal whose first change failed, so that it has no events, and that no process
 /// writes.
 bool is_without_events(const Database& database, const fs::path& journal) {
@@ -37,7 +32,7 @@ bool is_without_events(const Database& database, const fs::path& journal) {
 void remove_journals_without_events(Database& database, fs::file_time_type before) {
   for (const std::string& run : find_runs(database.paths)) {
     for (const FoundJournal& found : find_journals(database.paths, run)) {
-      if (!is_older(found.path, before) || !is_without_events(database, found.path) ||
+      if (!was_changed_before(found.path, before) || !is_without_events(database, found.path) ||
           has_position(database.connection, run, found.number)) {
         continue;
       }
@@ -63,7 +58,7 @@ void remove_dropped_runs(Database& database, fs::file_time_type before) {
     RefreshReport report;
     enter_runs(database, {run}, report);
     judge_losses(database, report);
-    if (!report.dropped.contains(run) || !is_older(database.paths.run(run), before)) continue;
+    if (!report.dropped.contains(run) || !was_changed_before(database.paths.run(run), before)) continue;
     remove_run_directory(database.paths, run);
     remove_announcements(database.paths, run);
   }
@@ -125,7 +120,7 @@ std::vector<fs::path> served_announcements(Database& database, std::string_view 
 }
 
 void remove_debris(Database& database) {
-  const auto before = fs::file_time_type::clock::now() - kSafeAge;
+  const auto before = file_time_ago(kSafeAge);
   std::vector<fs::path> served;
   {
     const std::lock_guard lock(database.mutex);
@@ -135,7 +130,7 @@ void remove_debris(Database& database) {
     for (const std::string& run : find_announced_runs(database.paths)) {
       if (!knows_all_journals(database, run)) continue;
       for (fs::path& file : announcements_of(database.paths, run)) {
-        if (is_older(file, before)) served.push_back(std::move(file));
+        if (was_changed_before(file, before)) served.push_back(std::move(file));
       }
       database
           .connection(

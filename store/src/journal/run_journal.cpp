@@ -1,5 +1,6 @@
 #include "journal/run_journal.h"
 
+#include "file/file_age.h"
 #include "file/home_files.h"
 #include "file/lock_file.h"
 #include "file/random.h"
@@ -188,8 +189,7 @@ void remove_run_directory(const Paths& paths, std::string_view run) {
 void remove_empty_directories(const Paths& paths, fs::file_time_type before) {
   std::error_code error;
   const auto is_old = [&](const fs::path& path) {
-    const auto changed = fs::last_write_time(path, error);
-    return !error && changed < before && fs::is_directory(fs::symlink_status(path, error));
+    return was_changed_before(path, before) && fs::is_directory(fs::symlink_status(path, error));
   };
   each_entry(paths.runs(), [&](const fs::path& shard) {
     each_entry(shard, [&](const fs::path& run) {

@@ -1,5 +1,6 @@
 #include "lock/maintenance_lock.h"
 
+#include "file/file_age.h"
 #include "file/lock_file.h"
 
 #include <flor/store/error.h>
@@ -44,9 +45,7 @@ std::string why_locks_are_local(const Database& database) {
 }
 
 bool is_recent(const std::filesystem::path& file) {
-  std::error_code error;
-  const auto written = std::filesystem::last_write_time(file, error);
-  return error || std::filesystem::file_time_type::clock::now() - written < std::chrono::hours(24);
+  return !was_changed_before(file, file_time_ago(std::chrono::hours(24)));
 }
 
 }  // namespace flor::store

@@ -6,6 +6,7 @@
 #include "database/manifest.h"
 #include "database/reserve.h"
 #include "database/store_impl.h"
+#include "file/file_age.h"
 #include "file/home_files.h"
 #include "file/lock_file.h"
 #include "index/announcements.h"
@@ -559,9 +560,7 @@ class Collector {
   }
 
   void remove_orphan(const std::filesystem::path& path) {
-    std::error_code error;
-    const auto written = std::filesystem::last_write_time(path, error);
-    if (error || std::filesystem::file_time_type::clock::now() - written < kOrphanAge) return;
+    if (!was_changed_before(path, file_time_ago(kOrphanAge))) return;
     if (const auto file = own(path)) remove_orphan(path, *file);
   }
 

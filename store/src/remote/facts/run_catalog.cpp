@@ -4,6 +4,7 @@
 #include "database/database.h"
 #include "database/open_file.h"
 #include "database/schema.h"
+#include "file/file_age.h"
 #include "file/home_files.h"
 #include "file/new_file.h"
 #include "index/copies/foreign_rows.h"
@@ -176,7 +177,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
   const fs::path file = cache / (run.catalog + ".db");
   std::error_code error;
   if (fs::exists(file, error)) {
-    fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+    fs::last_write_time(file, file_time_ago(std::chrono::seconds(0)), error);
     try {
       open(file, run, objects.url());
       return;
