@@ -269,7 +269,7 @@ TEST_F(ConfigTest, WhatIsNoSettingIsOneLineWithTheRightNames) {
   };
   EXPECT_THAT(refusal("\nepsilom = 1\n"),
               HasSubstr("config, line 2: there is no setting 'epsilom'; settings are home, color, "
-                        "log, epsilon, output, machine, secrets, rank_timeout"));
+                        "log, epsilon, output, machine, secrets, overridable, rank_timeout"));
   EXPECT_THAT(refusal("log = loud\n"), HasSubstr("expected off, error, warn, info or debug"));
   EXPECT_THAT(refusal("epsilon = many\n"), HasSubstr("expected a number"));
   EXPECT_THAT(refusal("verbose\n"), HasSubstr("'verbose' is no setting: write NAME = VALUE"));
