@@ -16,6 +16,7 @@ namespace flor::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -109,9 +110,15 @@ TEST_F(ReplayCommand, ACoarseOneFindsTheSameAndTellsOfTheFirstAnswers) {
     const auto result = replay({"test", "--coarse", "--probe", "train", "--workers", workers, "--",
                                 other("trainer_inner")});
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_THAT(result.err,
-                ContainsRegex("[2-5] of 6 epochs, spread over the run, are answered: `flor plot " +
-                          bench_.last_run().key.substr(0, 8) + "` draws"));
+    const auto told =
+        ContainsRegex("[2-5] of 6 epochs, spread over the run, are answered: `flor plot " +
+                      bench_.last_run().key.substr(0, 8) + "` draws");
+    // Three workers may be done with all of them before the last of the first is answered.
+    const auto silent = Not(HasSubstr("spread over the run"));
+    EXPECT_THAT(result.err, AnyOf(told, silent));
+    if (std::string(workers) == "1") {
+      EXPECT_THAT(result.err, told);
+    }
     EXPECT_EQ(found(), alone) << workers << " workers";
   }
   const auto plan = replay({"test", "--coarse", "--again", "--workers", "1", "--dry-run"});

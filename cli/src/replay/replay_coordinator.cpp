@@ -369,7 +369,8 @@ void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedP
   if (sum && outcome_.done.emplace(part.part, *sum).second) {
     done_cost_ += pool_->cost_of(part.part);
     epochs_.done += part.part >= 0 ? 1 : 0;
-    if (epochs_.first_wave.erase(part.part) > 0 && epochs_.first_wave.empty()) {
+    if (epochs_.first_wave.erase(part.part) > 0 && epochs_.first_wave.empty() &&
+        epochs_.done < epochs_.to_do) {
       progress_.say(first_answers(request_.run, epochs_.done, epochs_.to_do));
     }
   }
