@@ -177,7 +177,7 @@ RunCatalog::RunCatalog(ObjectStore& objects, const RemoteRun& run, const fs::pat
   const fs::path file = cache / (run.catalog + ".db");
   std::error_code error;
   if (fs::exists(file, error)) {
-    fs::last_write_time(file, file_time_ago(std::chrono::seconds(0)), error);
+    fs::last_write_time(file, store::file_time_ago(std::chrono::seconds(0)), error);
     try {
       open(file, run, objects.url());
       return;
