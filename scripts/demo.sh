@@ -19,7 +19,7 @@ step() {  # says which of the steps this is, and how long it has been
   printf '\n== Step %s of 5, after %s s: %s\n' "$number" "$SECONDS" "$1"
 }
 
-echo 'The demo takes five to seven minutes on two cores, most of them for packages and the compiler.'
+echo 'The demo takes five to ten minutes on two cores, most of them for packages and the compiler.'
 step 'packages of Debian'
 scripts/install-packages.sh --only
 
