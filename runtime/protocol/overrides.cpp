@@ -1,6 +1,7 @@
 #include "protocol/overrides.h"
 
 #include <flor/store/error.h>
+#include <flor/store/secrets.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -67,6 +68,11 @@ void check_overrides(const store::Catalog& catalog, const store::Run& run, const
     if (found->is_secret()) {
       throw UsageError(fmt::format(
           "argument '{}' is a secret: --kwargs {}=VALUE gives it to a replay", name, name));
+    }
+    if (store::masked_value(name, value) != value) {
+      throw UsageError(fmt::format(
+          "argument '{}': the value has a secret, which would be kept in the store: leave it out",
+          name));
     }
     if (!is_overridable(name, more)) {
       throw UsageError(fmt::format(

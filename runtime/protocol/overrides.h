@@ -23,8 +23,8 @@ struct Instead {
 /// computes. `more` are further such names, separated by commas, as in the setting `overridable`.
 bool is_overridable(std::string_view name, std::string_view more);
 
-/// Throws UsageError for an argument that the run did not record, that is a secret, or that is not
-/// overridable.
+/// Throws UsageError for an argument that the run did not record, that is a secret or is given one,
+/// or that is not overridable.
 void check_overrides(const store::Catalog& catalog, const store::Run& run, const Instead& instead,
                      std::string_view more);
 

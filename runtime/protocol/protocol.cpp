@@ -323,9 +323,10 @@ std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order) {
   std::vector<std::string> probes = order.probes;
   std::ranges::sort(probes);
+  const std::optional<int> threads = order.instead.threads;
   std::string text = fmt::format("{}\n{}{}{}\n", program_digest, order.no_probe ? "no_probe " : "",
                                  order.strong ? "strong " : "",
-                                 order.instead.threads ? fmt::format("threads {}", *order.instead.threads) : "");
+                                 threads ? fmt::format("threads {}", *threads) : "");
   for (const std::string& probe : probes) text += to_hex(probe) + ",";
   text += "\n";
   for (const std::string& argument : arguments) text += to_hex(argument) + " ";

@@ -139,8 +139,9 @@ TEST(ClangOfTheSanitizers, TakesNoLambdaThatCapturesAStructuredBinding) {
   EXPECT_THAT(places, IsEmpty());
 }
 
-/// The ranges of range-based fors that are parts of a temporary, which is destroyed before the first
-/// iteration: calls at the beginning, and `value()` of JSON, count as ones that return an object.
+/// The ranges of range-based fors that are parts of a temporary, which is destroyed before the
+/// first iteration: calls at the beginning, and `value()` of JSON, count as ones that return an
+/// object.
 std::vector<std::string> parts_of_temporaries(const std::string& text) {
   static const std::regex part(
       R"(^\s*[\w:]+\(\)(\[\]|\.(at|items|front|back|value)\(\))|\.value\(\)(\[\]|\.))");

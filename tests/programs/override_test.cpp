@@ -52,7 +52,8 @@ TEST_F(Override, WhatIsFoundWithAnotherArgumentIsUnverifiedUntilItIsCompared) {
   EXPECT_THAT(found.out, HasSubstr("on cpu, 4 shards"));
   EXPECT_THAT(found.err, HasSubstr(", with device=cpu instead of what was recorded"));
   EXPECT_THAT(verdicts(), AllOf(SizeIs(5), Each("unverified")));
-  const auto compared = run({"--replay_flor", "--flor_verify", "all", "--flor_override=device=cpu"});
+  const auto compared =
+      run({"--replay_flor", "--flor_verify", "all", "--flor_override=device=cpu"});
   ASSERT_EQ(compared.status, 0) << compared.err;
   EXPECT_THAT(compared.err, HasSubstr("5 new values (verified by execution)"));
   EXPECT_THAT(verdicts(), AllOf(SizeIs(5), Each("verified")));
@@ -108,11 +109,18 @@ TEST_F(Override, OfWhatMayDecideTheResultIsRefused) {
 TEST_F(Override, MayBeOfWhatTheSettingNames) {
   ProcessOptions options = bench_.options();
   options.environment["FLOR_OVERRIDABLE"] = "fold, Shards";
-  const auto replayed = run_process({executable().string(), "--replay_flor", "--flor_verify", "none",
-                                     "--flor_override", "shards=1", "device=cpu"},
-                                    options);
+  Words words = {executable().string(), "--replay_flor", "--flor_verify",  "none",
+                 "--flor_override",     "shards=1",      "device=cpu"};
+  const auto replayed = run_process(words, options);
   ASSERT_EQ(replayed.status, 0) << replayed.err;
   EXPECT_THAT(replayed.out, HasSubstr("on cpu, 1 shards"));
+  // The setting of the store that is replayed from, which the environment does not name.
+  write_file(bench_.home() / "config", "overridable = shards\n");
+  options.environment.erase("FLOR_OVERRIDABLE");
+  options.environment["FLOR_HOME"] = (root() / "another").string();
+  words.insert(words.end(), {"--flor_home", bench_.home().string()});
+  const auto there = run_process(words, options);
+  EXPECT_EQ(there.status, 0) << there.err;
 }
 
 }  // namespace

@@ -78,9 +78,12 @@ TEST_F(ReplayedArgumentsTest, ThatMayDecideResultsSecretsAndUnknownOnesAreNotRep
     check_overrides(store_->catalog(), run_, {.threads = {}, .arguments = texts}, more);
   };
   const auto refuses = [](const char* why) { return ThrowsMessage<UsageError>(HasSubstr(why)); };
-  EXPECT_THAT([&] { check({{"rate", "1"}}); }, refuses("may decide the results, so a replay keeps 0.5"));
+  EXPECT_THAT([&] { check({{"rate", "1"}}); },
+              refuses("may decide the results, so a replay keeps 0.5"));
   EXPECT_NO_THROW(check({{"rate", "1"}}, "rate"));
   EXPECT_THAT([&] { check({{"api_key", "1"}}, "api_key"); }, refuses("is a secret"));
+  EXPECT_THAT([&] { check({{"rate", "https://ada:hunter2@host/"}}, "rate"); },
+              refuses("the value has a secret"));
   EXPECT_THAT([&] { check({{"device", "cpu"}}); }, refuses("it has rate, api_key"));
   EXPECT_NO_THROW(check({}));
 }

@@ -458,7 +458,6 @@ class Instrumenter {
     for (const std::string& line : lines) edits.line_above(at, line);
   }
 
-  /// Adds <ranges> in its alphabetical place among the headers of the standard library.
   Instrumented finish() {
     for (const auto& file : program_.files()) {
       const auto edits = edits_.find(file.get());

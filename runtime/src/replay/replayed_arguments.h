@@ -28,8 +28,9 @@ class ReplayedArguments {
                     const std::map<std::string, std::string>& kwargs,
                     const std::map<std::string, std::string>& instead);
 
-  /// The recorded value, its replacement, or the given value of a secret. Nothing, with a warning, if none was
-  /// recorded: the program's own value is then used. Throws UsageError if a secret has to be given.
+  /// The recorded value, its replacement, or the given value of a secret. Nothing, with a warning,
+  /// if none was recorded: the program's own value is then used. Throws UsageError if a secret has
+  /// to be given.
   std::optional<std::string> value(std::string_view name, Fallback fallback) const;
   /// The recorded value as a plug-in may see it: null for a secret, and if there is none.
   const char* shown(const char* name) const;

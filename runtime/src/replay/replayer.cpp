@@ -92,8 +92,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
   if (flags_.worker_socket < 0) {  // `flor replay` has checked them
-    check_overrides(catalog, run_, flags_.instead,
-                    store::Settings::read().get("overridable").value);
+    const auto settings =
+        store::Settings::read({{.name = "home", .flag = "--flor_home", .value = flags_.home}});
+    check_overrides(catalog, run_, flags_.instead, settings.get("overridable").value);
   }
   arguments_ = ReplayedArguments(catalog, run_, flags_.kwargs, flags_.instead.arguments);
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);

@@ -58,7 +58,8 @@ void remove_dropped_runs(Database& database, fs::file_time_type before) {
     RefreshReport report;
     enter_runs(database, {run}, report);
     judge_losses(database, report);
-    if (!report.dropped.contains(run) || !was_changed_before(database.paths.run(run), before)) continue;
+    const bool dropped = report.dropped.contains(run);
+    if (!dropped || !was_changed_before(database.paths.run(run), before)) continue;
     remove_run_directory(database.paths, run);
     remove_announcements(database.paths, run);
   }
