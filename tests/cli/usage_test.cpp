@@ -1,10 +1,10 @@
 // What holds for every command: help, wrong usage, no store, streams and exit statuses.
 #include "cli/fixture.h"
+#include "database/sqlite.h"
 #include "support/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -174,14 +174,10 @@ TEST_F(UsageTest, RefusesAnAmbiguousPrefix) {
   const store::Run first = record({});
   const store::Run second = record({});
   close();
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open((home() / "catalog.db").c_str(), &database), SQLITE_OK);
   const std::string sql =
       "UPDATE run SET key = '3f2a000000000000' WHERE id = " + std::to_string(first.id) +
       "; UPDATE run SET key = '3f2a111111111111' WHERE id = " + std::to_string(second.id);
-  const int rc = sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);
-  sqlite3_close(database);
-  ASSERT_EQ(rc, SQLITE_OK);
+  store::Connection(home() / "catalog.db", store::Connection::Mode::existing).execute(sql.c_str());
   expect_error(flor({"show", "3f2a"}), 2, "ambiguous");
   for (const char* few : {"3", "3f", "3F2"}) {
     expect_error(flor({"show", few}), 3, "an id takes at least its first 4 digits");
@@ -221,11 +217,8 @@ TEST_F(UsageTest, MakesACatalogThatIsNoDatabaseAgain) {
 TEST_F(UsageTest, RefusesAStoreOfANewerFormatAndSaysToUpgrade) {
   record({});
   close();
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open((home() / "catalog.db").c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "PRAGMA user_version=999", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
+  store::Connection(home() / "catalog.db", store::Connection::Mode::existing)
+      .execute("PRAGMA user_version=999");
   expect_error(flor({"list"}), 1, "newer");
 }
 

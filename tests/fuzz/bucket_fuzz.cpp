@@ -188,7 +188,9 @@ ByteList changed_by_sql(const Spooled& spooled, const std::string& sql) {
       .write(reinterpret_cast<const char*>(spooled.catalog.data()),
              static_cast<std::streamsize>(spooled.catalog.size()));
   sqlite3* database = nullptr;
-  require(sqlite3_open(file.c_str(), &database) == SQLITE_OK, "the copy cannot be opened");
+  // Its pages have checksums: with wrong ones nothing but these would be tried.
+  require(sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE, own_vfs()) == SQLITE_OK,
+          "the copy cannot be opened");
   constexpr int kInstructions = 200'000;
   sqlite3_progress_handler(
       database, kInstructions, [](void*) { return 1; }, nullptr);

@@ -1,5 +1,6 @@
 // Disks that are full, read-only or damaged, and stores of another time: the training goes on, and
 // nobody is given wrong data.
+#include "database/sqlite.h"
 #include "workbench.h"
 
 #include <unistd.h>
@@ -39,12 +40,7 @@ class Faults : public ::testing::Test {
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
   void sqlite(const std::string& sql) const {
-    const auto result = run_process({"python3", "-c",
-                                     "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); "
-                                     "c.executescript(sys.argv[2]); c.commit(); c.close()",
-                                     catalog().string(), sql},
-                                    bench_.options());
-    ASSERT_EQ(result.status, 0) << result.err;
+    store::Connection(catalog(), store::Connection::Mode::existing).execute(sql.c_str());
   }
   std::filesystem::path catalog() const {
     for (const auto& entry : std::filesystem::directory_iterator(bench_.home())) {

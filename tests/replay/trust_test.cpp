@@ -1,5 +1,6 @@
 // Runs that came from elsewhere: nothing that they say is executed or built without the user's
 // word. A real `flor spool` makes the buckets, from a store into which its owner put what he wanted.
+#include "database/sqlite.h"
 #include "replay_command.h"
 #include "support/terminal.h"
 
@@ -7,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sqlite3.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,12 +36,8 @@ class Trust : public ReplayCommand {
   }
   /// What its owner says of it from now on.
   void say(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((place_ / "theirs" / "catalog.db").c_str(), &database), SQLITE_OK);
-    char* problem = nullptr;
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &problem), SQLITE_OK)
-        << problem;
-    sqlite3_close(database);
+    store::Connection(place_ / "theirs" / "catalog.db", store::Connection::Mode::existing)
+        .execute(sql.c_str());
   }
   /// A program that leaves a mark, with what else it takes.
   void say_program(const std::string& version, const std::string& digest) const {

@@ -4,7 +4,6 @@
 #include "store_fixture.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <bit>
 #include <cmath>
@@ -629,30 +628,17 @@ TEST_F(CatalogTest, AStoreFromBeforeATableOpensForReadingAndForWriting) {
   store_.reset();
   const auto path = home() / "catalog.db";
   const auto tables = [&] {
-    sqlite3* database = nullptr;
-    EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-    sqlite3_stmt* statement = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(database,
-                                 "SELECT count(*) FROM sqlite_schema WHERE name IN "
-                                 "('decision', 'recording', 'restoring', 'recipe', 'build', "
-                                 "'build_command', 'output')",
-                                 -1, &statement, nullptr),
-              SQLITE_OK);
-    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
-    const int count = sqlite3_column_int(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(database);
-    return count;
+    Connection connection(path, Connection::Mode::existing);
+    const auto count = connection(
+        "SELECT count(*) FROM sqlite_schema WHERE name IN ('decision', 'recording', 'restoring', "
+        "'recipe', 'build', 'build_command', 'output')");
+    EXPECT_TRUE(count->step());
+    return count->integer(0);
   };
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database,
-                         "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring; "
-                         "DROP TABLE build; DROP TABLE recipe; DROP TABLE build_command; "
-                         "DROP TABLE output",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(database);
+  Connection(path, Connection::Mode::existing)
+      .execute(
+          "DROP TABLE decision; DROP TABLE recording; DROP TABLE restoring; DROP TABLE build; "
+          "DROP TABLE recipe; DROP TABLE build_command; DROP TABLE output");
 
   const auto reader = Store::open(home(), OpenMode::read_only);
   EXPECT_THAT(reader->catalog().decisions(run.id), IsEmpty());

@@ -1,8 +1,9 @@
 #include "database/sqlite.h"
 
 #include "base/system_error.h"
-#include "database/unlock_again.h"
 #include "database/values/every_value.h"
+#include "database/vfs/page_checksums.h"
+#include "database/vfs/unlock_again.h"
 #include "file/filesystem.h"
 #include "file/home_files.h"
 #include "file/mount_locks.h"
@@ -198,6 +199,7 @@ const char* own_vfs() {
     vfs.zName = "flor";
     vfs.xSleep = sleep_with_patience;
     vfs.xFullPathname = full_name_of_short_path;
+    check_pages(vfs, *sqlite3_vfs_find(nullptr));
     return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK ? vfs.zName : nullptr;
   }();
   return name;
@@ -328,6 +330,9 @@ Connection::Connection(std::filesystem::path path, Mode mode, Naming naming)
     throw_sqlite(database_, code, naming_);
   }
   set_patience(kPatience);
+  if ((flags & SQLITE_OPEN_READWRITE) != 0 && name != ":memory:") {
+    make_room_for_checksums(database_);
+  }
   add_every_value(*this);
 }
 

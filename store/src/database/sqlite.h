@@ -2,7 +2,7 @@
 // and a write transaction. SQLite's errors become Error, Busy or Damaged, with the catalog's path.
 #pragma once
 
-#include "database/short_path.h"
+#include "database/vfs/short_path.h"
 #include "file/paths.h"
 
 #include <flor/store/digest.h>
@@ -43,9 +43,9 @@ std::filesystem::path damage_mark(std::filesystem::path file);
 /// Creates that file, so that the next command rebuilds the database. Never fails.
 void remember_damage(const std::filesystem::path& file) noexcept;
 
-/// Returns the name of Flor's SQLite VFS, for sqlite3_open_v2. It is SQLite's default with two
-/// changes: its sleep respects how long a statement may wait, and it accepts the names of
-/// ShortPath.
+/// Returns the name of Flor's SQLite VFS, for sqlite3_open_v2. It is SQLite's default with three
+/// changes: its sleep respects how long a statement may wait, it accepts the names of ShortPath,
+/// and pages have checksums.
 const char* own_vfs();
 
 /// A time limit for each step of a statement; a step that exceeds it is ended.

@@ -1,6 +1,6 @@
 #include "queue/queue_file.h"
 
-#include "database/short_path.h"
+#include "database/vfs/short_path.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
 #include "journal/run_journal.h"

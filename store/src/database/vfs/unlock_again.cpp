@@ -1,4 +1,4 @@
-#include "database/unlock_again.h"
+#include "database/vfs/unlock_again.h"
 
 #include "file/paths.h"
 

@@ -1,4 +1,4 @@
-#include "database/short_path.h"
+#include "database/vfs/short_path.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
