@@ -57,7 +57,11 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
 }
 
 Analysis::Analysis(AnalysisInput input, std::size_t work_max)
-    : nested_(input.nested), main_(input.main), work_max_(work_max), stale_(input.stale), complete_(input.complete) {
+    : nested_(input.nested),
+      main_(input.main),
+      work_max_(work_max),
+      stale_(input.stale),
+      complete_(input.complete) {
   read(input);
   changes_ = find_changes(before_, now_, rest_);
   // Changes in sources of other programs in the repository count only if this program may share
@@ -126,8 +130,7 @@ void Analysis::find_walk() {
       continue;
     }
     if (const auto read = questions().of_main(*site.source, site.loop->range)) {
-      walk_ = explain(*read->change, true) +
-              left_behind(*read, site_name(*site.loop) + " changes");
+      walk_ = explain(*read->change, true) + left_behind(*read, site_name(*site.loop) + " changes");
       return;
     }
   }
@@ -154,7 +157,7 @@ Proof Analysis::proof() const {
   return {true, {}};
 }
 
-Leaving Analysis::leaving(const LoopPlace& place) const {
+Leaving Analysis::leaving(const ReportedPlace& place) const {
   if (stale_) return Leaving::unknown;  // the built program may have other code at that place
   Leaving leaving = Leaving::unknown;
   for (const Source* source : matching(place.file)) {
@@ -218,7 +221,8 @@ std::optional<Analysis::Touched> Analysis::why_by_name(std::string_view name) co
   return std::nullopt;
 }
 
-std::optional<Analysis::Touched> Analysis::touched(const LoopPlace& place, std::string_view name) const {
+std::optional<Analysis::Touched> Analysis::touched(const ReportedPlace& place,
+                                                   std::string_view name) const {
   if (!callers_) return std::nullopt;
   bool found = false;
   for (const Source* source : matching(place.file)) {
@@ -246,7 +250,7 @@ std::vector<const Source*> Analysis::matching(std::string_view file) const {
 }
 
 /// The loop statement whose position is `place`.
-std::optional<Range> Analysis::region(const Source& source, const LoopPlace& place) const {
+std::optional<Range> Analysis::region(const Source& source, const ReportedPlace& place) const {
   const auto& tokens = source.tokens.all;
   // The compiler reports the position of the range in the header, or of a macro that expands to the
   // loop.

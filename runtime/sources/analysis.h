@@ -48,8 +48,8 @@ class Analysis final : public Concerns {
   using Touched = TouchedLoop;
   Proof proof() const override;
   const std::vector<Touched>& touched() const override { return touched_; }
-  std::optional<Touched> touched(const LoopPlace& place, std::string_view name) const override;
-  Leaving leaving(const LoopPlace& place) const override;
+  std::optional<Touched> touched(const ReportedPlace& place, std::string_view name) const override;
+  Leaving leaving(const ReportedPlace& place) const override;
   const std::vector<Touched>& computation() const override { return computation_; }
   const std::vector<std::string>& looking() const override { return looking_; }
   bool nothing_changed() const override { return changes_.all.empty(); }
@@ -74,7 +74,7 @@ class Analysis final : public Concerns {
   const Site* nested_site(const Change& change) const;
   bool concerns_program(const Change& change);
   std::vector<const Source*> matching(std::string_view file) const;
-  std::optional<Range> region(const Source& source, const LoopPlace& place) const;
+  std::optional<Range> region(const Source& source, const ReportedPlace& place) const;
 
   std::set<std::string> nested_, main_;
   std::size_t work_max_;

@@ -10,7 +10,7 @@
 namespace flor::sources {
 
 /// Where a loop stands, as the compiler or interpreter reports it.
-struct LoopPlace {
+struct ReportedPlace {
   std::string_view file;
   std::uint32_t line = 0, column = 0;
 };
@@ -28,7 +28,7 @@ struct Proof {
 /// A loop that a change concerns.
 struct TouchedLoop {
   std::string loop;
-  std::string why;       ///< `train.cpp:57 logs "norm"`
+  std::string why;  ///< `train.cpp:57 logs "norm"`
   /// E.g. `"norm"`, if the change only reads values that the loop leaves; else empty.
   std::string question;
   bool operator==(const TouchedLoop&) const = default;
@@ -44,9 +44,10 @@ class Concerns {
   /// The recorded nested loops that the change concerns, each once, if the text shows their names.
   virtual const std::vector<TouchedLoop>& touched() const = 0;
   /// Why the loop with that name at that place is concerned; nothing if it is not.
-  virtual std::optional<TouchedLoop> touched(const LoopPlace& place, std::string_view name) const = 0;
+  virtual std::optional<TouchedLoop> touched(const ReportedPlace& place,
+                                             std::string_view name) const = 0;
   /// Whether a `return` or `goto` in the loop at that place may leave the function around it.
-  virtual Leaving leaving(const LoopPlace& place) const = 0;
+  virtual Leaving leaving(const ReportedPlace& place) const = 0;
   /// Changes of the computation itself. `loop` is the nested loop around the change; empty if none
   /// is.
   virtual const std::vector<TouchedLoop>& computation() const = 0;

@@ -277,7 +277,8 @@ TEST_F(LabelsTest, AWatchOfAnExperimentFollowsItsRuns) {
                       {{.experiment = "linear"}}, std::chrono::seconds(1));
   const auto found = [&] {
     std::map<std::string, int> runs;
-    watch.step([&](const cli::Found& one) { ++runs[one.path.substr(0, one.path.find('@'))]; });
+    watch.step(
+        [&](const cli::FoundCheckpoint& one) { ++runs[one.path.substr(0, one.path.find('@'))]; });
     return runs;
   };
   said({"rm", second.key});

@@ -52,7 +52,7 @@ class GateTest : public ::testing::Test {
   /// 200 where it is admitted.
   int status(RequestHead head) const {
     const auto verdict = gate_.examine(std::move(head));
-    const Answer* refusal = std::get_if<Answer>(&verdict);
+    const HttpResponse* refusal = std::get_if<HttpResponse>(&verdict);
     return refusal ? refusal->status : 200;
   }
   RequestGate gate_{8080};
@@ -60,7 +60,7 @@ class GateTest : public ::testing::Test {
 
 TEST_F(GateTest, AdmitsWhatHasTheTokenAndIsForThisServer) {
   EXPECT_EQ(status(head()), 200);
-  EXPECT_EQ(std::get<Ask>(gate_.examine(head("a/b"))).path, "a/b");
+  EXPECT_EQ(std::get<HttpRequest>(gate_.examine(head("a/b"))).path, "a/b");
   RequestHead other = head();
   other.hosts = {"localhost:8080"};
   EXPECT_EQ(status(other), 200);
@@ -92,14 +92,14 @@ TEST_F(GateTest, RefusesSeveralHostsAndBodies) {
 TEST_F(GateTest, ShowsAPageUnlessOnlyJsonIsAccepted) {
   RequestHead wrong = head();
   wrong.path = "/wrong/";
-  const Answer page = std::get<Answer>(gate_.examine(wrong));
+  const HttpResponse page = std::get<HttpResponse>(gate_.examine(wrong));
   EXPECT_EQ(page.type, "text/html; charset=utf-8");
   EXPECT_EQ(page.policy, "default-src 'none'");
   EXPECT_THAT(page.body, HasSubstr("flor serve printed"));
   wrong.accept = "application/json";
-  EXPECT_THAT(std::get<Answer>(gate_.examine(wrong)).body, HasSubstr("{\"error\":"));
+  EXPECT_THAT(std::get<HttpResponse>(gate_.examine(wrong)).body, HasSubstr("{\"error\":"));
   wrong.accept = "text/html,application/json";
-  EXPECT_EQ(std::get<Answer>(gate_.examine(wrong)).type, page.type);
+  EXPECT_EQ(std::get<HttpResponse>(gate_.examine(wrong)).type, page.type);
   EXPECT_THAT(refusal_page(404, "<script>&").body, Not(HasSubstr("<script>")));
 }
 

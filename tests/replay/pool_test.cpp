@@ -99,12 +99,12 @@ TEST(ReplayPool, GivesEveryPartToSomebodyExactlyOnceWhoeverDies) {
         pool.completed(number, part);
       }
       walker.held.clear();
-      const ReplayPool::Answer answer = pool.next(number, walker.position);
+      const ReplayPool::NextTask answer = pool.next(number, walker.position);
       for (const std::int64_t section : answer.keep) {
         RC_ASSERT(section >= walker.position.section);
         walker.held.push_back(part_outside(section));
       }
-      if (answer.kind == ReplayPool::Answer::Kind::epochs) {
+      if (answer.kind == ReplayPool::NextTask::Kind::epochs) {
         RC_ASSERT(!answer.piece.empty());
         std::size_t loop = 0;
         while (facts.loops[loop].first_epoch + facts.loops[loop].iterations <= answer.piece.first) {
@@ -125,7 +125,7 @@ TEST(ReplayPool, GivesEveryPartToSomebodyExactlyOnceWhoeverDies) {
         if (its.leaves && reached == its.iterations) {
           walker.position = {ordinal + 1, ordinal + 1, 0, Reach::forward};
         }
-      } else if (answer.kind == ReplayPool::Answer::Kind::finish) {
+      } else if (answer.kind == ReplayPool::NextTask::Kind::finish) {
         if (answer.keep.empty()) {
           walker.position = {};
         } else {
@@ -153,25 +153,25 @@ TEST(ReplayPool, AWorkerThatMayNotBeAbleToGoBackStartsAtTheFront) {
 TEST(ReplayPool, HandsOutWhatNobodyHoldsAndLetsTheOthersWait) {
   ReplayPool pool(one_loop({1}), {0}, 2);
   EXPECT_EQ(pool.next(0, {}).piece, (Epochs{0, 1}));
-  EXPECT_EQ(pool.next(1, {}).kind, ReplayPool::Answer::Kind::wait);
+  EXPECT_EQ(pool.next(1, {}).kind, ReplayPool::NextTask::Kind::wait);
   EXPECT_EQ(pool.released(0), 0);
   EXPECT_EQ(pool.next(1, {}).piece, (Epochs{0, 1}));
   pool.completed(1, 0);
   EXPECT_TRUE(pool.done());
-  EXPECT_EQ(pool.next(1, {}).kind, ReplayPool::Answer::Kind::finish);
+  EXPECT_EQ(pool.next(1, {}).kind, ReplayPool::NextTask::Kind::finish);
 }
 
 TEST(ReplayPool, AWorkerOnItsWayToWhatFollowsALoopIsNotMadeToWaitForItself) {
   ReplayPool pool(one_loop({1}), {0, part_outside(1)}, 2);
   EXPECT_EQ(pool.next(0, {}).piece, (Epochs{0, 1}));
   const auto first = pool.next(1, {});
-  EXPECT_EQ(first.kind, ReplayPool::Answer::Kind::finish);
+  EXPECT_EQ(first.kind, ReplayPool::NextTask::Kind::finish);
   EXPECT_EQ(first.keep, (std::vector<std::int64_t>{1}));
   const Position passing{.section = 1, .main_loop = 0, .iteration = 0, .reach = Reach::any};
-  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::Answer::Kind::finish) << "others may be busy";
+  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::NextTask::Kind::finish) << "others may be busy";
   pool.completed(0, 0);
-  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::Answer::Kind::finish);
-  EXPECT_EQ(pool.next(0, {1, 0, 1, Reach::any}).kind, ReplayPool::Answer::Kind::wait);
+  EXPECT_EQ(pool.next(1, passing).kind, ReplayPool::NextTask::Kind::finish);
+  EXPECT_EQ(pool.next(0, {1, 0, 1, Reach::any}).kind, ReplayPool::NextTask::Kind::wait);
   pool.completed(1, part_outside(1));
   EXPECT_TRUE(pool.done());
 }
@@ -200,7 +200,7 @@ TEST(ReplayPool, AWorkerThatLeavesALoopComesLast) {
   std::int64_t last = -1;
   while (pool.has_open()) {
     const auto answer = pool.next(0, position);
-    ASSERT_EQ(answer.kind, ReplayPool::Answer::Kind::epochs);
+    ASSERT_EQ(answer.kind, ReplayPool::NextTask::Kind::epochs);
     last = answer.piece.end - 1;
     position = {1, 0, answer.piece.end, Reach::any};
   }

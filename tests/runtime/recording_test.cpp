@@ -336,14 +336,14 @@ class EarlyEndTest : public RunInside {
 };
 
 TEST_F(EarlyEndTest, OutsideOfLoopsASignalEndsTheProcess) {
-  using enum EarlyEnd::Answer;
+  using enum EarlyEnd::Reaction;
   EXPECT_EQ(end_.answer(0), none);
   EXPECT_EQ(end_.answer(SIGTERM), end_now);
   EXPECT_EQ(end_.answer(SIGTERM), none) << "it is about to end";
 }
 
 TEST_F(EarlyEndTest, InsideALoopItsNextStepDoesAndTheUserIsToldOnce) {
-  using enum EarlyEnd::Answer;
+  using enum EarlyEnd::Reaction;
   end_.enter_loop();
   EXPECT_EQ(end_.answer(0), none);
   EXPECT_EQ(end_.answer(SIGUSR1), end_of_step);
@@ -356,7 +356,7 @@ TEST_F(EarlyEndTest, AfterTheEndOfTheProgramASignalIsTooLate) {
   end_.enter_loop();
   end_.leave_loop();
   end_.close();
-  EXPECT_NE(end_.answer(SIGTERM), EarlyEnd::Answer::end_now);
+  EXPECT_NE(end_.answer(SIGTERM), EarlyEnd::Reaction::end_now);
 }
 
 TEST_F(EarlyEndTest, APreemptedRunIsInterruptedAndTheUserLearnsWhereItGoesOn) {

@@ -91,7 +91,7 @@ bool is_touched(const Analysis& analysis, const Files& now, const Part& loop,
   const std::size_t at = text.find("flor::loop", text.find(loop.begin));
   const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const std::size_t start = text.rfind('\n', at) + 1;
-  const LoopPlace place{loop.file, static_cast<std::uint32_t>(line + 1),
+  const ReportedPlace place{loop.file, static_cast<std::uint32_t>(line + 1),
                         static_cast<std::uint32_t>(at - start + 1)};
   return analysis.touched(place, name).has_value();
 }

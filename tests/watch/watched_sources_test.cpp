@@ -57,7 +57,7 @@ class FakeSource final : public CheckpointSource {
   }
   int descriptor() const override { return -1; }
   Clock::time_point due() const override { return Clock::time_point::max(); }
-  void step(const std::function<void(Found)>&) override {}
+  void step(const std::function<void(FoundCheckpoint)>&) override {}
   std::size_t expected() const override { return 0; }
   std::vector<std::string> incomplete() const override { return {}; }
   std::vector<std::string> remarks() override { return {}; }

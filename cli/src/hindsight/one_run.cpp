@@ -520,7 +520,7 @@ ReplayOutcome coordinate(store::Store& store, ReplayRequest& request, Progress& 
     const auto engine = local_engine(request);
     return Coordinator(store, request, *engine, progress, &verifier).run();
   }
-  Session session(store, request, sessions_in(store, request.engine));
+  SeatSession session(store, request, sessions_in(store, request.engine));
   if (request.engine.is_local()) {  // no other process may write to the store
     request.order.home = session.snapshot().string();
     request.order.hands_in = true;

@@ -251,10 +251,10 @@ std::vector<std::int64_t> ReplayPool::take_sections(std::int64_t first, std::int
   return taken;
 }
 
-ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
-  Answer answer;
+ReplayPool::NextTask ReplayPool::next(int worker, const Position& position) {
+  NextTask answer;
   if (const auto loop = loop_for(position)) {
-    answer.kind = Answer::Kind::epochs;
+    answer.kind = NextTask::Kind::epochs;
     answer.piece = choose(*loop, position);
     answer.keep = take_sections(position.section, static_cast<std::int64_t>(*loop), position);
   } else {
@@ -268,14 +268,14 @@ ReplayPool::Answer ReplayPool::next(int worker, const Position& position) {
     const bool on_its_way = std::ranges::any_of(
         held_[worker], [&](std::int64_t part) { return part <= part_outside(position.section); });
     if (!answer.keep.empty() || fresh_one_can || on_its_way || held_count_ == 0) {
-      answer.kind = Answer::Kind::finish;
+      answer.kind = NextTask::Kind::finish;
     }
   }
   std::deque<std::int64_t>& held = held_[worker];
   const std::size_t before = held.size();
   if (!answer.piece.empty()) pieces_.reset();
   for (const std::int64_t section : answer.keep) {
-    if (section == position.section || answer.kind == Answer::Kind::finish) {
+    if (section == position.section || answer.kind == NextTask::Kind::finish) {
       held.push_back(part_outside(section));
     }
   }
@@ -364,7 +364,7 @@ Simulation simulate(const RunFacts& facts, const RunFacts& actual,
   while (!queue.empty()) {
     Worker worker = queue.top();
     queue.pop();
-    const ReplayPool::Answer answer = pool.next(worker.number, worker.position);
+    const ReplayPool::NextTask answer = pool.next(worker.number, worker.position);
     for (const std::int64_t section : answer.keep) {
       pool.completed(worker.number, part_outside(section));
       worker.position.section = std::max(worker.position.section, section + 1);

@@ -71,7 +71,7 @@ class ReplayPool {
   ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
              EpochOrder order = EpochOrder::fastest);
 
-  struct Answer {
+  struct NextTask {
     enum class Kind { epochs, finish, wait } kind = Kind::wait;
     Epochs piece;
     std::vector<std::int64_t> keep;  ///< sections outside the loops whose values the worker is to
@@ -79,7 +79,7 @@ class ReplayPool {
   };
   /// The next work for a worker at this position. `wait`: all remaining parts are held by other
   /// workers; ask again when a part was completed or released.
-  Answer next(int worker, const Position& position);
+  NextTask next(int worker, const Position& position);
   void completed(int worker, std::int64_t part);
   /// Reopens the parts that a lost worker held and had not completed. Returns the part it was
   /// working on, if any.

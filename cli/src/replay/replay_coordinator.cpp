@@ -378,9 +378,9 @@ void Coordinator::note_done(int number, std::size_t rank, const store::ReplayedP
 
 void Coordinator::answer(int number, const Position& position) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
-  ReplayPool::Answer answer = pool_->next(number, position);
+  ReplayPool::NextTask answer = pool_->next(number, position);
   slot.waiting.reset();
-  if (answer.kind == ReplayPool::Answer::Kind::wait) {
+  if (answer.kind == ReplayPool::NextTask::Kind::wait) {
     slot.waiting = position;
   } else {
     slot.answers.push_back(std::move(answer));
@@ -391,11 +391,11 @@ void Coordinator::answer(int number, const Position& position) {
 void Coordinator::hand_on(Slot& slot) {
   for (Member& member : slot.members) {
     while (member.process && member.given < std::min(member.asked, slot.answers.size())) {
-      const ReplayPool::Answer& answer = slot.answers[member.given++];
+      const ReplayPool::NextTask& answer = slot.answers[member.given++];
       for (const std::int64_t section : answer.keep) {
         member.process->send(fmt::format("keep {}", section));
       }
-      member.process->send(answer.kind == ReplayPool::Answer::Kind::finish
+      member.process->send(answer.kind == ReplayPool::NextTask::Kind::finish
                                ? std::string("finish")
                                : fmt::format("epochs {} {}", answer.piece.first, answer.piece.end));
     }

@@ -50,7 +50,7 @@ struct ReplayRequest {
                                         ///< CUDA_VISIBLE_DEVICES stays
   std::optional<detail::VerifyWish> verify;  ///< epochs to execute for verification; nullopt: none
   EpochOrder epoch_order = EpochOrder::fastest;
-  bool check = false;  ///< a test of the program, which fails if nothing could be compared
+  bool check = false;        ///< a test of the program, which fails if nothing could be compared
   bool again = false;        ///< also compute parts that an earlier replay has answered
   EngineWish engine;         ///< where the workers run
   std::string from, epochs;  ///< see Work
@@ -126,7 +126,7 @@ class Coordinator {
   struct Slot {
     std::vector<Member> members;
     std::optional<Position> waiting;
-    std::vector<ReplayPool::Answer> answers;
+    std::vector<ReplayPool::NextTask> answers;
     bool running() const;
     bool starting() const;
   };

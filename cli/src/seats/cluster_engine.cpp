@@ -31,7 +31,8 @@ double seconds_since(Clock::time_point time) {
 /// A seat, as the dispatcher sees it through its two logs.
 class RemoteSeat {
  public:
-  RemoteSeat(const Session& session, const std::string& name, std::size_t ranks, double patience)
+  RemoteSeat(const SeatSession& session, const std::string& name, std::size_t ranks,
+             double patience)
       : said_(session.said(name)),
         told_(session.told(name), false),
         patience_(patience),
@@ -155,7 +156,7 @@ class RemoteProcess final : public ReplayProcess {
 
 class ClusterEngine final : public Engine {
  public:
-  ClusterEngine(Session& session, const EngineWish& wish, const ReplayRequest& request,
+  ClusterEngine(SeatSession& session, const EngineWish& wish, const ReplayRequest& request,
                 Progress& progress);
   ~ClusterEngine() override { finish(); }
 
@@ -181,7 +182,7 @@ class ClusterEngine final : public Engine {
     return std::ranges::any_of(seats_, [](const auto& seat) { return !seat.second->is_gone(); });
   }
 
-  Session& session_;
+  SeatSession& session_;
   Progress& progress_;
   std::size_t ranks_, wanted_;
   double patience_ = cluster_patience();
@@ -196,8 +197,8 @@ class ClusterEngine final : public Engine {
   Clock::time_point looked_at_{};
 };
 
-ClusterEngine::ClusterEngine(Session& session, const EngineWish& wish, const ReplayRequest& request,
-                             Progress& progress)
+ClusterEngine::ClusterEngine(SeatSession& session, const EngineWish& wish,
+                             const ReplayRequest& request, Progress& progress)
     : session_(session),
       progress_(progress),
       ranks_(request.ranks.size()),
@@ -308,7 +309,7 @@ double cluster_patience() {
   return seconds > 0 ? std::clamp(seconds, 1.0, 3600.0) : 40;
 }
 
-std::unique_ptr<Engine> cluster_engine(Session& session, const EngineWish& wish,
+std::unique_ptr<Engine> cluster_engine(SeatSession& session, const EngineWish& wish,
                                        const ReplayRequest& request, Progress& progress) {
   return std::make_unique<ClusterEngine>(session, wish, request, progress);
 }

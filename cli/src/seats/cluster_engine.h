@@ -14,7 +14,7 @@ namespace flor::cli {
 /// once, and throws Error if that is refused. Only the seats' own messages count, not what Slurm or
 /// ssh report about them: a worker is lost when its seat says so, or has been silent for
 /// `Work::patience`.
-std::unique_ptr<Engine> cluster_engine(Session& session, const EngineWish& wish,
+std::unique_ptr<Engine> cluster_engine(SeatSession& session, const EngineWish& wish,
                                        const ReplayRequest& request, Progress& progress);
 
 /// Seconds of silence after which a seat or a watch counts as dead: $FLOR_PATIENCE, or 40.

@@ -101,8 +101,9 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
       using Kind = detail::WorkerLine::Kind;
       const auto line = detail::WorkerLine::decode(std::string_view(text).substr(space + 1));
       PartMerger& merger = mergers[rank];
-      if (line.kind == Kind::hello) hands[rank] = {};  // a new process: drops incomplete values of
-                                                       // the one before
+      if (line.kind == Kind::hello)
+        hands[rank] = {};  // a new process: drops incomplete values of
+                           // the one before
       if (line.kind == Kind::object) merger.take(line.object);
       if (line.kind == Kind::value) hands[rank].take(line.value);
       if (line.kind == Kind::done) merger.complete(hands[rank], line.part);
@@ -157,7 +158,7 @@ Work Work::read(const fs::path& file) {
   }
 }
 
-Session::Session(store::Store& store, const ReplayRequest& request, const fs::path& parent)
+SeatSession::SeatSession(store::Store& store, const ReplayRequest& request, const fs::path& parent)
     : store_(store), request_(request), directory_(fs::absolute(parent) / new_name()) {
   // The directory has a hidden name until it is locked, so that no process takes it for an
   // abandoned session.
@@ -180,7 +181,7 @@ Session::Session(store::Store& store, const ReplayRequest& request, const fs::pa
   store::write_snapshot(store_, snapshot());
 }
 
-Session::~Session() {
+SeatSession::~SeatSession() {
   try {
     std::error_code error;
     if (fs::exists(directory_ / "replays", error)) merge_session(store_, directory_);
@@ -195,9 +196,9 @@ Session::~Session() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-void Session::write_work(const Work& work) const { work.write(directory_ / "work"); }
+void SeatSession::write_work(const Work& work) const { work.write(directory_ / "work"); }
 
-void Session::note_replays(const std::vector<std::int64_t>& replays) const {
+void SeatSession::note_replays(const std::vector<std::int64_t>& replays) const {
   std::string text;
   for (std::size_t i = 0; i < replays.size(); ++i) {
     text += fmt::format("{} {}\n", request_.ranks[i].run.key, replays[i]);
@@ -205,15 +206,15 @@ void Session::note_replays(const std::vector<std::int64_t>& replays) const {
   write_text(directory_ / "replays", text);
 }
 
-std::vector<std::string> Session::seats() const { return seats_in(directory_); }
+std::vector<std::string> SeatSession::seats() const { return seats_in(directory_); }
 
-fs::path Session::said(const std::string& seat) const {
+fs::path SeatSession::said(const std::string& seat) const {
   return directory_ / "seats" / (seat + ".said");
 }
-fs::path Session::told(const std::string& seat) const {
+fs::path SeatSession::told(const std::string& seat) const {
   return directory_ / "seats" / (seat + ".told");
 }
-fs::path Session::log(int worker, std::size_t rank) const {
+fs::path SeatSession::log(int worker, std::size_t rank) const {
   return directory_ / "logs" / (worker_name(request_, worker, rank) + ".log");
 }
 

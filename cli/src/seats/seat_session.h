@@ -59,15 +59,16 @@ struct Work {
   double beat() const { return patience / 8; }
 };
 
-class Session {
+class SeatSession {
  public:
   /// Makes the directory below `parent`, with the snapshot in it. `request` must outlive the
   /// session.
-  Session(store::Store& store, const ReplayRequest& request, const std::filesystem::path& parent);
+  SeatSession(store::Store& store, const ReplayRequest& request,
+              const std::filesystem::path& parent);
   /// Merges the messages not merged yet, saves the logs, and removes the directory.
-  ~Session();
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  ~SeatSession();
+  SeatSession(const SeatSession&) = delete;
+  SeatSession& operator=(const SeatSession&) = delete;
 
   const std::filesystem::path& directory() const { return directory_; }
   std::filesystem::path snapshot() const { return directory_ / "store"; }

@@ -97,7 +97,7 @@ int status_of(const Error& error) {
   }
 }
 
-Answer answer_of(const Handler& handler, const Ask& ask) {
+HttpResponse answer_of(const Handler& handler, const HttpRequest& ask) {
   const bool is_question = ask.path.starts_with("api/");
   const std::string_view accept = is_question ? "application/json" : "";
   try {
@@ -185,8 +185,8 @@ std::ptrdiff_t connections_max() {
 /// A request that was admitted, from its head until its answer is sent.
 struct Exchange {
   MHD_Connection* connection;
-  Ask ask;
-  Answer answer = {};
+  HttpRequest ask;
+  HttpResponse answer = {};
   bool has_answer = false;
 };
 
@@ -217,7 +217,7 @@ struct HttpServer::Impl {
   static Strangers::Id id(MHD_Connection* connection) {
     return reinterpret_cast<std::uintptr_t>(connection);
   }
-  static MHD_Result send(MHD_Connection* connection, const Answer& answer, bool is_last);
+  static MHD_Result send(MHD_Connection* connection, const HttpResponse& answer, bool is_last);
 
   std::uint64_t port;
   int listener;
@@ -236,7 +236,8 @@ struct HttpServer::Impl {
 
 /// Sends an answer. `is_last`: closes the connection afterwards. Otherwise `answer` must live until
 /// it is sent.
-MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const Answer& answer, bool is_last) {
+MHD_Result HttpServer::Impl::send(MHD_Connection* connection, const HttpResponse& answer,
+                                  bool is_last) {
   const auto mode = is_last ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
   MHD_Response* response = library().create_response_from_buffer(
       answer.body.size(), const_cast<char*>(answer.body.data()), mode);
@@ -265,10 +266,10 @@ MHD_Result HttpServer::Impl::on_request(MHD_Connection* connection, const char* 
                                         const char* method, std::unique_ptr<Exchange>& exchange) {
   if (!exchange) {
     auto verdict = gate.examine(head_of(connection, path, method));
-    if (const Answer* refusal = std::get_if<Answer>(&verdict)) {
+    if (const HttpResponse* refusal = std::get_if<HttpResponse>(&verdict)) {
       return send(connection, *refusal, true);
     }
-    exchange.reset(new Exchange{connection, std::get<Ask>(std::move(verdict))});
+    exchange.reset(new Exchange{connection, std::get<HttpRequest>(std::move(verdict))});
     const std::lock_guard lock(mutex);
     ++exchanges;
     strangers.forget(id(connection));

@@ -11,7 +11,7 @@
 namespace flor::cli {
 
 /// A request without the parts that the server itself checks: token, host and method.
-struct Ask {
+struct HttpRequest {
   bool changes = false;  ///< true for POST, which asks for a change; false for GET, which asks for
                          ///< information
   std::string path;      ///< after the token, without a leading slash: "api/runs"; may be empty
@@ -24,7 +24,7 @@ struct Ask {
   }
 };
 
-struct Answer {
+struct HttpResponse {
   int status = 200;
   std::string type = "application/json";
   std::string body = {};
@@ -33,7 +33,7 @@ struct Answer {
 };
 
 /// Called by any thread. An exception becomes an answer with status 500.
-using Handler = std::function<Answer(const Ask&)>;
+using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
 /// Serves on 127.0.0.1 alone, under a path that no other user can guess.
 ///

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kJobsMax = 500, kLoggedMax = 400, kPrintedMax = 2000;
 
 template <typename Number>
-Number number_in(const Ask& ask, const std::string& name, Number otherwise) {
+Number number_in(const HttpRequest& ask, const std::string& name, Number otherwise) {
   const std::string_view text = ask[name];
   if (text.empty()) return otherwise;
   Number value{};
@@ -35,7 +35,7 @@ Number number_in(const Ask& ask, const std::string& name, Number otherwise) {
 }
 
 /// Splits the parameter `name` at a separator, which must not occur in names of columns or runs.
-std::vector<std::string> list_in(const Ask& ask, const std::string& name, char separator) {
+std::vector<std::string> list_in(const HttpRequest& ask, const std::string& name, char separator) {
   std::vector<std::string> parts;
   std::string_view rest = ask[name];
   while (!rest.empty()) {
@@ -46,7 +46,7 @@ std::vector<std::string> list_in(const Ask& ask, const std::string& name, char s
   return parts;
 }
 
-TableQuestion table_question(const Ask& ask) {
+TableQuestion table_question(const HttpRequest& ask) {
   return {.columns = list_in(ask, "columns", '\n'),
           .sort = std::string(ask["sort"]),
           .falling = ask["falling"] == "1",
@@ -55,7 +55,7 @@ TableQuestion table_question(const Ask& ask) {
           .limit = number_in<std::size_t>(ask, "limit", 100)};
 }
 
-CurveQuestion curve_question(const Ask& ask) {
+CurveQuestion curve_question(const HttpRequest& ask) {
   CurveQuestion question{.run = std::string(ask["run"]),
                          .runs = list_in(ask, "runs", ','),
                          .metric = std::string(ask["metric"])};
@@ -67,7 +67,7 @@ CurveQuestion curve_question(const Ask& ask) {
   return question;
 }
 
-Answer json_answer(const Json& body) { return {.body = compact(body)}; }
+HttpResponse json_answer(const Json& body) { return {.body = compact(body)}; }
 
 }  // namespace
 
@@ -96,7 +96,7 @@ Json PageApi::pulse(View& view) {
 }
 
 Json PageApi::tell(const std::string& path, const std::map<std::string, std::string>& parameters) {
-  const Ask ask{.path = path, .parameters = parameters};
+  const HttpRequest ask{.path = path, .parameters = parameters};
   const std::string_view run = ask["run"];
   const std::shared_ptr<View> shown = view();
   const store::Store& store = *shown->store;
@@ -125,7 +125,7 @@ Json PageApi::tell(const std::string& path, const std::map<std::string, std::str
   throw NotFound(fmt::format("nothing is known of '{}'", printable(path)));
 }
 
-Json PageApi::change(const Ask& ask) {
+Json PageApi::change(const HttpRequest& ask) {
   const std::shared_ptr<const store::Store> store = this->store();
   const auto id = number_in<std::int64_t>(ask, "id", 0);
   if (ask.path == "api/retry") return change_job(*store, queue_, id, JobAction::retry);
@@ -134,7 +134,7 @@ Json PageApi::change(const Ask& ask) {
 }
 
 /// The page with its first rows inserted, so that the browser shows them at once.
-Answer PageApi::page() {
+HttpResponse PageApi::page() {
   const std::shared_ptr<View> shown = view();
   const Json start = {{"home", shown->store->home().string()},
                       {"version", FLOR_VERSION},
@@ -145,7 +145,7 @@ Answer PageApi::page() {
           .policy = std::string(page_policy())};
 }
 
-Answer PageApi::answer(const Ask& ask) {
+HttpResponse PageApi::answer(const HttpRequest& ask) {
   constexpr std::string_view kApi = "api/";
   if (ask.changes) return json_answer(change(ask));
   if (ask.path.empty()) return page();

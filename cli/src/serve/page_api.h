@@ -24,7 +24,7 @@ class PageApi {
   PageApi(const std::filesystem::path& home, std::string queue);
 
   /// Answers a request: the path "" is the page, paths "api/..." are questions. Throws Error.
-  Answer answer(const Ask& ask);
+  HttpResponse answer(const HttpRequest& ask);
   /// The answer to a GET request; `path` is the part after "api/".
   Json tell(const std::string& path, const std::map<std::string, std::string>& parameters);
   /// Reads the runs that the page shows first, so that the first request is fast.
@@ -46,8 +46,8 @@ class PageApi {
 
   /// Returns the view of the present index: a new one if another process has rebuilt the index.
   std::shared_ptr<View> view();
-  Answer page();
-  Json change(const Ask& ask);
+  HttpResponse page();
+  Json change(const HttpRequest& ask);
   static Json pulse(View& view);
 
   const std::filesystem::path home_;

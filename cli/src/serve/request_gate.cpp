@@ -51,7 +51,7 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-Answer refusal_page(int status, std::string_view why, std::string_view accept) {
+HttpResponse refusal_page(int status, std::string_view why, std::string_view accept) {
   if (accept.find("json") != accept.npos && accept.find("html") == accept.npos) {
     const nlohmann::json body = {{"error", why}};
     return {.status = status,
@@ -72,7 +72,7 @@ bool RequestGate::is_here(std::string_view host) const {
   return host == fmt::format("127.0.0.1:{}", port_) || host == fmt::format("localhost:{}", port_);
 }
 
-std::variant<Ask, Answer> RequestGate::examine(RequestHead head) const {
+std::variant<HttpRequest, HttpResponse> RequestGate::examine(RequestHead head) const {
   const auto refused = [&](int status, std::string_view why) {
     return refusal_page(status, why, head.accept);
   };
@@ -104,9 +104,9 @@ std::variant<Ask, Answer> RequestGate::examine(RequestHead head) const {
   }
   if (end == path.size())
     return refused(404, "the address that flor serve printed ends with a slash");
-  return Ask{.changes = is_post,
-             .path = std::string(path.substr(end + 1)),
-             .parameters = std::move(head.parameters)};
+  return HttpRequest{.changes = is_post,
+                     .path = std::string(path.substr(end + 1)),
+                     .parameters = std::move(head.parameters)};
 }
 
 }  // namespace flor::cli

@@ -28,7 +28,7 @@ struct RequestHead {
 inline constexpr std::size_t kHeadLimit = 32 << 10;
 
 /// A page that tells why a request is refused; as JSON if the client accepts JSON and not HTML.
-Answer refusal_page(int status, std::string_view why, std::string_view accept = {});
+HttpResponse refusal_page(int status, std::string_view why, std::string_view accept = {});
 
 /// Checks requests. Thread-safe.
 class RequestGate {
@@ -39,7 +39,7 @@ class RequestGate {
   const std::string& token() const { return token_; }
   /// Returns the request without the parts that were checked, or a refusal. Without the right token
   /// all refusals are the same, whatever the path.
-  std::variant<Ask, Answer> examine(RequestHead head) const;
+  std::variant<HttpRequest, HttpResponse> examine(RequestHead head) const;
 
  private:
   bool is_here(std::string_view host) const;

@@ -17,7 +17,7 @@
 namespace flor::cli {
 
 /// A complete checkpoint that is new, or whose content has changed.
-struct Found {
+struct FoundCheckpoint {
   std::size_t place = 0;  ///< index in `places`
   std::string path;       ///< absolute path; for a checkpoint of Flor's own KEY@EPOCH or KEY@NAME
   store::FileIdentity file;
@@ -56,7 +56,7 @@ class CheckpointSource {
   virtual Clock::time_point due() const = 0;
   /// Does the work that is due, and calls `hand_over` with each checkpoint as soon as it is found,
   /// oldest first.
-  virtual void step(const std::function<void(Found)>& hand_over) = 0;
+  virtual void step(const std::function<void(FoundCheckpoint)>& hand_over) = 0;
 
   /// The number of things from which more may come: files that are being written, runs that are
   /// being recorded.

@@ -295,7 +295,7 @@ void DirectoryWatch::note_change(Candidate& candidate, const store::FileIdentity
   candidate.pause = milliseconds(0);
 }
 
-std::optional<Found> DirectoryWatch::look(const std::string& path, Candidate& candidate) {
+std::optional<FoundCheckpoint> DirectoryWatch::look(const std::string& path, Candidate& candidate) {
   const Directory& directory = directories_[candidate.directory];
   const auto now = Clock::now();
   const Observation seen{.form = examine(path, options_.marker),
@@ -308,7 +308,7 @@ std::optional<Found> DirectoryWatch::look(const std::string& path, Candidate& ca
   if (is_complete(seen, options_.settle)) {
     const auto content = content_digest(path);
     if (content && identify(path) == candidate.file) {
-      return Found{candidate.directory, path, candidate.file, *content};
+      return FoundCheckpoint{candidate.directory, path, candidate.file, *content};
     }
   }
   // Events announce changes; this pause is the fallback, and the time for files to settle.
@@ -373,7 +373,7 @@ std::vector<std::string> DirectoryWatch::due_candidates() const {
   return paths;
 }
 
-void DirectoryWatch::step(const std::function<void(Found)>& hand_over) {
+void DirectoryWatch::step(const std::function<void(FoundCheckpoint)>& hand_over) {
   read_events();
   for (std::size_t i = 0; i < directories_.size(); ++i) {
     if (directories_[i].next_scan <= Clock::now()) scan(i);

@@ -72,7 +72,7 @@ class DirectoryWatch final : public CheckpointSource {
   Clock::time_point due() const override;
   /// Hands checkpoints over in the order of their completion, as far as events tell, or without
   /// events the times of files. Numbers in names decide between equal times.
-  void step(const std::function<void(Found)>& hand_over) override;
+  void step(const std::function<void(FoundCheckpoint)>& hand_over) override;
 
   /// The number of incomplete checkpoints that may become complete, as they are being written or
   /// were changed recently.
@@ -113,7 +113,7 @@ class DirectoryWatch final : public CheckpointSource {
   std::vector<std::string> due_candidates() const;
   bool is_checkpoint(const std::filesystem::path& path) const;
   /// Returns the checkpoint if it is complete, else nullopt.
-  std::optional<Found> look(const std::string& path, Candidate& candidate);
+  std::optional<FoundCheckpoint> look(const std::string& path, Candidate& candidate);
   void watch_below(const std::filesystem::path& path);
   void forget_below(const std::string& path);
   void forget(Candidates::iterator candidate);

@@ -61,7 +61,7 @@ void Finder::run(const std::stop_token& stop) {
 }
 
 void Finder::step() {
-  watch_.step([this](Found found) {
+  watch_.step([this](FoundCheckpoint found) {
     const std::lock_guard lock(mutex_);
     pending_.found.push_back(std::move(found));
     notify(news_);

@@ -23,7 +23,7 @@ class Finder {
   /// A descriptor that is readable when `take` has news.
   int descriptor() const { return news_; }
   struct News {
-    std::vector<Found> found = {};
+    std::vector<FoundCheckpoint> found = {};
     std::vector<std::string> remarks = {};
     bool is_idle = false;  ///< everything has been examined, and nothing more is expected
     std::vector<std::string> incomplete = {};  ///< paths of incomplete checkpoints

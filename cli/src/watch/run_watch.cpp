@@ -80,7 +80,7 @@ void RunWatch::know(std::size_t place, const std::string& path, const store::Fil
   scopes_[place].known[path] = file;
 }
 
-void RunWatch::step(const std::function<void(Found)>& hand_over) {
+void RunWatch::step(const std::function<void(FoundCheckpoint)>& hand_over) {
   char events[4096];
   while (::read(inotify_, events, sizeof events) > 0) {
   }

@@ -32,7 +32,7 @@ class RunWatch final : public CheckpointSource {
   void know(std::size_t place, const std::string& path, const store::FileIdentity& file) override;
   int descriptor() const override { return inotify_; }
   Clock::time_point due() const override { return due_; }
-  void step(const std::function<void(Found)>& hand_over) override;
+  void step(const std::function<void(FoundCheckpoint)>& hand_over) override;
   std::size_t expected() const override { return running_; }
   std::vector<std::string> incomplete() const override { return {}; }
   std::vector<std::string> remarks() override { return {}; }

@@ -132,7 +132,7 @@ void WatchedSources::forget_what_all_know(std::size_t place) {
 void WatchedSources::take(Finder::News news) {
   if (!news.failure.empty()) throw Error(news.failure);
   for (const std::string& remark : news.remarks) note_(remark);
-  for (const Found& found : news.found) {
+  for (const FoundCheckpoint& found : news.found) {
     for (Pair& pair : pairs_[found.place]) {
       const auto known = pair.known.find(found.path);
       const bool is_known = known != pair.known.end() && known->second == found.file;

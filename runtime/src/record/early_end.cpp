@@ -55,21 +55,21 @@ void EarlyEnd::end_inside(const std::string& message, const std::string& remedy)
 // ---------------------------------------------------------------------------------------------
 // Signals.
 
-EarlyEnd::Answer EarlyEnd::answer(int signal) {
-  if (signal == 0 || leaving_) return Answer::none;
+EarlyEnd::Reaction EarlyEnd::answer(int signal) {
+  if (signal == 0 || leaving_) return Reaction::none;
   if (!in_loop_) {
     leaving_ = true;
-    return Answer::end_now;
+    return Reaction::end_now;
   }
-  if (announced_) return Answer::none;
+  if (announced_) return Reaction::none;
   announced_ = true;
-  return Answer::end_of_step;
+  return Reaction::end_of_step;
 }
 
 void EarlyEnd::heed(int signal) {
-  const Answer answered = answer(signal);
-  if (answered == Answer::none) return;
-  if (answered == Answer::end_now) {
+  const Reaction answered = answer(signal);
+  if (answered == Reaction::none) return;
+  if (answered == Reaction::end_now) {
     return parts_.background->post([this] {
       end_preempted(began_ ? "a place between its loops" : "its start, before the first loop");
     });

@@ -43,9 +43,9 @@ class EarlyEnd {
   [[noreturn]] void refuse_inside(const std::string& message, const std::string& remedy);
 
   // For the background thread.
-  enum class Answer { none, end_of_step, end_now };
+  enum class Reaction { none, end_of_step, end_now };
   /// How to react to a signal. Each signal is answered once.
-  Answer answer(int signal);
+  Reaction answer(int signal);
   /// Announces the end after the present step, or ends the process.
   void heed(int signal);
   /// Records the interruption, and returns the line about it. `signal` is 0 if another rank got it.

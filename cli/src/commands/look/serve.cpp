@@ -78,7 +78,7 @@ Examples:
     const EndSignals signals;
     make_store(context);
     PageApi api(context.store().home(), queue_);
-    HttpServer server(port_.value_or(0), [&](const Ask& ask) { return api.answer(ask); });
+    HttpServer server(port_.value_or(0), [&](const HttpRequest& ask) { return api.answer(ask); });
     std::exception_ptr failure;
     std::thread serving([&] {
       try {

@@ -121,7 +121,7 @@ bool ClusterGroup::find_seats() {
     if (walk->path().extension() != ".said") continue;
     const std::string name = walk->path().stem();
     if (seats_.contains(name)) continue;
-    auto seat = std::make_unique<Seat>(Seat{.name = name,
+    auto seat = std::make_unique<ClusterSeat>(ClusterSeat{.name = name,
                                             .host = {},
                                             .job = {},
                                             .said = store::LineLogReader(walk->path()),
@@ -133,7 +133,7 @@ bool ClusterGroup::find_seats() {
 }
 
 /// Handles a message of a seat. One that cannot be parsed comes from another version of flor.
-void ClusterGroup::heed(Seat& seat, const std::string& line, const Tell& tell) {
+void ClusterGroup::heed(ClusterSeat& seat, const std::string& line, const Tell& tell) {
   try {
     hear(seat, line, tell);
   } catch (const json::exception&) {
@@ -142,7 +142,7 @@ void ClusterGroup::heed(Seat& seat, const std::string& line, const Tell& tell) {
   }
 }
 
-void ClusterGroup::hear(Seat& seat, const std::string& line, const Tell& tell) {
+void ClusterGroup::hear(ClusterSeat& seat, const std::string& line, const Tell& tell) {
   const json said = json::parse(line, nullptr, false);
   if (!said.is_object() || said.empty()) return;
   const std::string what = said.begin().key();
@@ -170,7 +170,7 @@ void ClusterGroup::hear(Seat& seat, const std::string& line, const Tell& tell) {
   }
 }
 
-void ClusterGroup::take_result(Seat& seat, const json& result, const Tell& tell) {
+void ClusterGroup::take_result(ClusterSeat& seat, const json& result, const Tell& tell) {
   const store::Lease lease{result.at("job").get<std::int64_t>(),
                            result.at("token").get<std::int64_t>()};
   const auto job = std::ranges::find(seat.jobs, lease, &store::LeasedJob::lease);
@@ -186,7 +186,7 @@ void ClusterGroup::take_result(Seat& seat, const json& result, const Tell& tell)
 }
 
 /// Marks a seat as lost: its later messages are ignored, and other seats get its jobs.
-void ClusterGroup::lose(Seat& seat, const std::string& why, const Tell& tell) {
+void ClusterGroup::lose(ClusterSeat& seat, const std::string& why, const Tell& tell) {
   seat.is_gone = true;
   seat.is_ready = false;
   seat.told.reset();
@@ -232,7 +232,7 @@ std::size_t ClusterGroup::wanted() const {
 
 void ClusterGroup::dispatch() {
   while (!backlog_.empty()) {
-    Seat* best = nullptr;
+    ClusterSeat* best = nullptr;
     for (const auto& [name, seat] : seats_) {
       const bool has_room = seat->is_ready && seat->jobs.size() < 1 + ahead();
       if (has_room && (!best || seat->jobs.size() < best->jobs.size())) best = seat.get();

@@ -57,7 +57,7 @@ class ClusterGroup final : public EvaluationGroup {
   void stop() override;
 
  private:
-  struct Seat {
+  struct ClusterSeat {
     std::string name, host, job;
     std::int64_t restart = 0;
     store::LineLogReader said;
@@ -70,10 +70,10 @@ class ClusterGroup final : public EvaluationGroup {
 
   void look(const Tell& tell);
   bool find_seats();
-  void heed(Seat& seat, const std::string& line, const Tell& tell);
-  void hear(Seat& seat, const std::string& line, const Tell& tell);
-  void take_result(Seat& seat, const nlohmann::json& result, const Tell& tell);
-  void lose(Seat& seat, const std::string& why, const Tell& tell);
+  void heed(ClusterSeat& seat, const std::string& line, const Tell& tell);
+  void hear(ClusterSeat& seat, const std::string& line, const Tell& tell);
+  void take_result(ClusterSeat& seat, const nlohmann::json& result, const Tell& tell);
+  void lose(ClusterSeat& seat, const std::string& why, const Tell& tell);
   void tell_seats();
   void beat();
   bool has_work() const;
@@ -97,7 +97,7 @@ class ClusterGroup final : public EvaluationGroup {
   std::unique_ptr<store::LineLogWriter> watch_;
   std::filesystem::path round_;  // directory of the messages of the present seats
   std::int64_t rounds_ = 0;
-  std::map<std::string, std::unique_ptr<Seat>> seats_;  // by name, including lost ones
+  std::map<std::string, std::unique_ptr<ClusterSeat>> seats_;  // by name, including lost ones
   std::deque<store::LeasedJob> backlog_;
   std::map<store::Lease, int> losses_;
   std::optional<double> mean_seconds_;  // mean duration of the latest evaluations

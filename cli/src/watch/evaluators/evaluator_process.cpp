@@ -143,8 +143,8 @@ void EvaluatorProcess::judge(const store::NewJob& job, const std::filesystem::pa
       {{"job", ++job_}, {"path", job.path}, {"log", log.string()}, {"arguments", job.arguments}}));
 }
 
-std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
-  std::vector<Answer> result;
+std::vector<EvaluatorProcess::Message> EvaluatorProcess::answers() {
+  std::vector<Message> result;
   for (const std::string& line : socket_.receive()) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     const auto text = [&](const char* name) {
@@ -156,20 +156,20 @@ std::vector<EvaluatorProcess::Answer> EvaluatorProcess::answers() {
     if (json.contains("ready")) {
       pid_ = json["ready"].get<pid_t>();
       pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-      result.push_back({Answer::Kind::ready, {}});
+      result.push_back({Message::Kind::ready, {}});
     } else if (json.contains("result")) {
-      result.push_back({Answer::Kind::result, text("result")});
+      result.push_back({Message::Kind::result, text("result")});
     } else if (json.contains("fatal")) {
-      result.push_back({Answer::Kind::fatal, text("fatal")});
+      result.push_back({Message::Kind::fatal, text("fatal")});
     } else if (json.contains("error")) {
-      result.push_back({Answer::Kind::error, text("error")});
+      result.push_back({Message::Kind::error, text("error")});
     }
   }
   if (socket_.is_closed() && !died_) {
     died_ = true;
     wait_for_end(pidfd_);
     const std::string how = child_.end_of_closed();
-    result.push_back({Answer::Kind::died, how.empty() ? "its process ended" : how});
+    result.push_back({Message::Kind::died, how.empty() ? "its process ended" : how});
   }
   return result;
 }

@@ -57,7 +57,7 @@ class EvaluatorProcess {
   /// Begins a job. What the worker writes to stdout and stderr is appended to `log`.
   void judge(const store::NewJob& job, const std::filesystem::path& log);
 
-  struct Answer {
+  struct Message {
     enum class Kind {
       ready,   ///< the worker waits for its first checkpoint
       result,  ///< `text`: what the evaluator returned, not yet checked
@@ -69,7 +69,7 @@ class EvaluatorProcess {
     std::string text;
   };
   /// Returns the answers that have arrived. Never waits.
-  std::vector<Answer> answers();
+  std::vector<Message> answers();
 
  private:
   LineSocket socket_;

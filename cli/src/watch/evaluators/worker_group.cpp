@@ -16,7 +16,7 @@ namespace flor::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using Answer = EvaluatorProcess::Answer;
+using Message = EvaluatorProcess::Message;
 
 /// Work that is leased ahead for each worker, in seconds and in jobs at most, so that a worker does
 /// not wait while the queue is busy.
@@ -84,9 +84,9 @@ void WorkerGroup::hear(const Tell& tell) {
   try {
     processes_.hear();
     for (Slot& slot : slots_) {
-      for (const Answer& answer : slot.process->answers()) {
+      for (const Message& answer : slot.process->answers()) {
         hear(slot, answer, tell);
-        if (answer.kind == Answer::Kind::died) break;  // the slot has a new process
+        if (answer.kind == Message::Kind::died) break;  // the slot has a new process
       }
     }
     end_overdue(tell);
@@ -101,26 +101,26 @@ void WorkerGroup::hear(const Tell& tell) {
 void WorkerGroup::hear_last(const Tell& tell) {
   for (Slot& slot : slots_) {
     if (!slot.process) continue;
-    for (const Answer& answer : slot.process->answers()) {
+    for (const Message& answer : slot.process->answers()) {
       const bool is_verdict =
-          answer.kind == Answer::Kind::result || answer.kind == Answer::Kind::error;
+          answer.kind == Message::Kind::result || answer.kind == Message::Kind::error;
       if (is_verdict) hear(slot, answer, tell);
     }
   }
 }
 
-void WorkerGroup::hear(Slot& slot, const Answer& answer, const Tell& tell) {
+void WorkerGroup::hear(Slot& slot, const Message& answer, const Tell& tell) {
   const auto cannot = [&](const char* what, const std::string& why) {
     return Error(fmt::format("{} {}: {}", printable(plan_.evaluator.text()), what, printable(why)));
   };
   switch (answer.kind) {
-    case Answer::Kind::ready:
+    case Message::Kind::ready:
       slot.is_ready = true;
       deaths_before_ready_ = 0;
       return;
-    case Answer::Kind::fatal:
+    case Message::Kind::fatal:
       throw cannot("cannot be loaded", answer.text);
-    case Answer::Kind::result:
+    case Message::Kind::result:
       if (!slot.job) return;
       try {
         tell(end(slot, true, result_json(answer.text)));
@@ -128,10 +128,10 @@ void WorkerGroup::hear(Slot& slot, const Answer& answer, const Tell& tell) {
         tell(end(slot, false, error.what()));
       }
       return;
-    case Answer::Kind::error:
+    case Message::Kind::error:
       if (slot.job) tell(end(slot, false, answer.text));
       return;
-    case Answer::Kind::died:
+    case Message::Kind::died:
       if (slot.job) {
         tell(end(slot, false, answer.text));
       } else if (!slot.is_ready && ++deaths_before_ready_ >= kDeathsBeforeReady * slots_.size()) {

@@ -41,7 +41,7 @@ class WorkerGroup final : public EvaluationGroup {
     Clock::time_point began;
   };
 
-  void hear(Slot& slot, const EvaluatorProcess::Answer& answer, const Tell& tell);
+  void hear(Slot& slot, const EvaluatorProcess::Message& answer, const Tell& tell);
   void hear_last(const Tell& tell);
   Verdict end(Slot& slot, bool good, std::string text);
   void restart(Slot& slot);
