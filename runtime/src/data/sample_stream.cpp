@@ -313,12 +313,14 @@ void SampleStream::agree(Group& group) {
                          (complete(other) && count < p.count) || (complete(p) && p.count < count);
     if (its[0] != mine[0] || its[1] != mine[1] || its[2] != mine[2] ||
         its[3] != std::int64_t(rank) || !in_step) {
-      throw Error(
-          fmt::format("the replicas are not in step: rank {} of {} is at {} of epoch {} (dealt "
-                      "from {}), rank {} "
-                      "of {} at {} of epoch {} (dealt from {})",
-                      p.share.rank, p.share.world, p.count, p.epoch, p.share.base, its[3], its[2],
-                      its[4], its[0], its[1]));
+      const auto where = [](std::int64_t used, std::int64_t epoch, std::int64_t base) {
+        return fmt::format("has used {} of epoch {}, which was divided at {}", used, epoch, base);
+      };
+      throw Error(fmt::format(
+          "the replicas are not in step: rank {} of {} {}; rank {} of {} {}: let each rank draw "
+          "and advance as often, and call agree() at the same place",
+          mine[3], mine[2], where(mine[4], mine[0], mine[1]), its[3], its[2],
+          where(its[4], its[0], its[1])));
     }
     // The position after the last unit that the other replica has consumed, if it has consumed any.
     if (count > 0) furthest = std::max(furthest, other.share.position(count - 1) + 1);
