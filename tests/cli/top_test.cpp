@@ -1,5 +1,6 @@
 // flor top: runs while they are recorded.
 #include "cli/fixture.h"
+#include "index/values/machine.h"
 #include "output/time.h"
 #include "support/terminal.h"
 #include "view/live_run.h"
@@ -104,6 +105,26 @@ TEST_F(TopTest, ShowsHowFarARunIs) {
   EXPECT_THAT(lines[1], StartsWith(run.key.substr(0, 8) +
                                    "  live           3/8       2 s   8 s     0.50 %  loss=0.5  "));
   EXPECT_THAT(top({"-m", "accuracy"}).out, HasSubstr("accuracy=0.75"));
+}
+
+TEST_F(TopTest, ShowsWhatTheMachineToldLast) {
+  const store::Run run = begin();
+  begin("unsampled");
+  catalog().add_values(
+      run.id,
+      std::vector{store::machine_value("cpu", 2, 10, 99), store::machine_value("cpu", 3, 20, 45),
+                  store::machine_value("memory", 3, 20, 3.0 * (1 << 30)),
+                  store::machine_value("gpu0", 3, 20, 80), store::machine_value("gpu1", 3, 20, 90),
+                  store::machine_value("gpu1_memory", 3, 20, 1e9)});
+  const auto lines = top().lines();
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_THAT(lines[0], HasSubstr("recording    CPU   memory     GPU  metric"));
+  EXPECT_THAT(lines[1], HasSubstr("0.50 %      -        -       -  loss=0.5"));
+  EXPECT_THAT(lines[2], HasSubstr("0.50 %   45 %  3.0 GiB  2: 85 %  loss=0.5"));
+  const auto running = flor({"top", "--json"}).json()["running"];
+  EXPECT_TRUE(running[0]["machine"].is_null());
+  EXPECT_EQ(running[1]["machine"]["cpu"], 45);
+  EXPECT_EQ(running[1]["machine"]["gpu1"], 90);
 }
 
 TEST_F(TopTest, IsJsonForPrograms) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -31,13 +32,6 @@ void add_to(MachineUse& use, const store::Value& sample) {
 
 /// The most that is shown, whatever a fetched run says.
 constexpr double kBytesMax = 1e18;
-
-std::string with_unit(Unit unit, double value) {
-  const auto whole = static_cast<std::uint64_t>(std::clamp(value, 0.0, kBytesMax));
-  if (unit == Unit::bytes) return bytes(whole);
-  if (unit == Unit::bytes_a_second) return bytes(whole) + "/s";
-  return fmt::format("{:.3g}{}{}", value, unit == Unit::count ? "" : " ", to_string(unit));
-}
 
 }  // namespace
 
@@ -73,6 +67,21 @@ std::vector<MachineUse> machine_use_by_epochs(const store::Catalog& catalog, std
   }
   std::vector<MachineUse> result;
   for (auto& [epoch, use] : epochs) result.push_back(std::move(use));
+  return result;
+}
+
+std::map<std::string, double> latest_samples(const store::Catalog& catalog, std::int64_t run,
+                                             std::int64_t first_epoch) {
+  std::map<std::string, std::pair<std::int64_t, double>> latest;  // with the time
+  for (const store::Value& sample :
+       samples_of(catalog, {.run = run, .first_epoch = first_epoch}, main_measures())) {
+    const auto* const number = std::get_if<double>(&sample.value);
+    if (!number) continue;
+    auto& [at, value] = latest[sample.name.substr(store::kMachineSeries.size())];
+    if (sample.place.step >= at) std::tie(at, value) = std::pair(sample.place.step, *number);
+  }
+  std::map<std::string, double> result;
+  for (const auto& [name, sample] : latest) result[name] = sample.second;
   return result;
 }
 
@@ -113,7 +122,15 @@ std::string measure_text(const MeasureKind& kind, const Spread& spread) {
   const auto number = kind.name == "disk_free" ? spread.least()
                       : is_peak                ? spread.greatest()
                                                : spread.mean();
-  return number ? with_unit(kind.unit, *number) : "-";
+  return number ? measure_text(kind, *number) : "-";
+}
+
+std::string measure_text(const MeasureKind& kind, double value) {
+  const auto whole = static_cast<std::uint64_t>(std::clamp(value, 0.0, kBytesMax));
+  if (kind.unit == Unit::bytes) return bytes(whole);
+  if (kind.unit == Unit::bytes_a_second) return bytes(whole) + "/s";
+  const char* const space = kind.unit == Unit::count ? "" : " ";
+  return fmt::format("{:.3g}{}{}", value, space, to_string(kind.unit));
 }
 
 Json machine_json(const MachineUse& use) {

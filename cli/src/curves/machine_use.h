@@ -33,6 +33,10 @@ MachineUse machine_use(const store::Catalog& catalog, std::int64_t run,
 std::vector<MachineUse> machine_use_by_epochs(const store::Catalog& catalog, std::int64_t run,
                                               std::int64_t first_epoch, std::int64_t last_epoch);
 
+/// The latest sample of each measure of `main_measures`, among those of this epoch and later ones.
+std::map<std::string, double> latest_samples(const store::Catalog& catalog, std::int64_t run,
+                                             std::int64_t first_epoch);
+
 /// CPU, memory and the shares of GPUs: what a line has room for.
 std::span<const detail::MeasureKind> main_measures();
 /// "CPU 45 % of 8 cores, memory at most 1.2 GiB, GPU 0 87 %"; empty without samples.
@@ -40,6 +44,8 @@ std::string machine_text(const MachineUse& use, std::string_view cores);
 /// A cell of a table: the mean, of memory and temperatures the greatest, of free space the
 /// least.
 std::string measure_text(const detail::MeasureKind& kind, const Spread& spread);
+/// A number with the unit of the measure: "45 %", "1.2 GiB".
+std::string measure_text(const detail::MeasureKind& kind, double value);
 /// {"samples", "cpu": {"mean", "min", "max"}, ...}; null without samples.
 Json machine_json(const MachineUse& use);
 

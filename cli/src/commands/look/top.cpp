@@ -3,6 +3,7 @@
 #include "choose/run_spec.h"
 #include "choose/runs_where.h"
 #include "commands/commands.h"
+#include "curves/machine_use.h"
 #include "lock/signs_of_life.h"
 #include "output/json.h"
 #include "output/table.h"
@@ -21,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace flor::cli {
@@ -33,8 +35,12 @@ constexpr std::int64_t kStayUs = 10 * 60 * std::int64_t{1'000'000};
 constexpr std::size_t kNewestLookedAt = 1000;
 constexpr const char* kNothing = "nothing is being recorded: ./train --flor NAME records a run";
 
+/// The latest sample of each measure of a machine.
+using Samples = std::map<std::string, double>;
+
 struct Snapshot {
   std::vector<LiveRun> running, ended;
+  std::vector<Samples> machines;  ///< of each running one; of a group, those of its first rank
 };
 
 class Top final : public Command {
@@ -45,8 +51,9 @@ class Top final : public Command {
     return R"(On a terminal the view is drawn again whenever something was recorded, until Ctrl-C; elsewhere it is
 printed once. The runs that ended in the last ten minutes stand below. `epochs` are the complete
 ones, of as many as the argument `epochs`, or `max_epochs`, says; `left` is what those take that are
-to come, at the pace of the last five. `heard` is when the run last wrote to its journal; the ranks
-of a group are one line, with what the most silent of them wrote.
+to come, at the pace of the last five. CPU, memory and GPU are the latest samples of the machine; of
+several GPUs their mean. `heard` is when the run last wrote to its journal; the ranks of a group are
+one line, with what the most silent of them wrote.
 
 Examples:
   flor top                          all runs of the store
@@ -126,6 +133,10 @@ Snapshot Top::look(Context& context, std::int64_t now_us) {
   std::ranges::sort(snapshot.running, std::ranges::greater(),
                     [](const LiveRun& live) { return live.run.id; });
   std::ranges::stable_sort(snapshot.ended, std::ranges::greater(), &LiveRun::ended_us);
+  for (const LiveRun& live : snapshot.running) {
+    snapshot.machines.push_back(
+        latest_samples(context.catalog(), live.run.id, live.run.epochs - 1));
+  }
   return snapshot;
 }
 
@@ -153,17 +164,51 @@ std::string or_dash(const std::optional<double>& value, Print print) {
   return value ? print(*value) : std::string("-");
 }
 
-void print_running(Context& context, std::span<const LiveRun> runs, std::int64_t now_us) {
+/// "87 %"; of several GPUs their mean, "4: 87 %".
+std::string gpus_text(const Samples& samples) {
+  Spread shares;
+  for (const detail::MeasureKind& kind : main_measures()) {
+    const auto sample = samples.find(kind.name);
+    if (sample != samples.end() && kind.name.starts_with("gpu")) shares.add(sample->second);
+  }
+  if (!shares.mean()) return "-";
+  const std::string share = fmt::format("{:.0f} %", *shares.mean());
+  return shares.count() == 1 ? share : fmt::format("{}: {}", shares.count(), share);
+}
+
+std::string sample_text(const Samples& samples, std::string_view measure) {
+  for (const detail::MeasureKind& kind : main_measures()) {
+    const auto sample = samples.find(kind.name);
+    if (kind.name == measure && sample != samples.end()) return measure_text(kind, sample->second);
+  }
+  return "-";
+}
+
+void print_running(Context& context, const Snapshot& snapshot, std::size_t rows,
+                   std::int64_t now_us) {
+  const auto runs = std::span(snapshot.running).first(rows);
   const bool ranks = has_ranks(runs);
+  const auto machines = std::span(snapshot.machines).first(rows);
+  const auto has = [&](std::string_view measure) {
+    return std::ranges::any_of(machines, [&](const Samples& samples) {
+      return std::ranges::any_of(
+          samples, [&](const auto& sample) { return sample.first.starts_with(measure); });
+    });
+  };
+  const bool cpu = has("cpu"), gpu = has("gpu"), memory = has("memory");
   std::vector<Table::Column> columns{{"run"}, {"experiment"}};
   if (ranks) columns.push_back({"ranks", Align::right});
   for (const char* title : {"epochs", "an epoch", "left", "recording"}) {
     columns.push_back({title, Align::right});
   }
+  if (cpu) columns.push_back({"CPU", Align::right});
+  if (memory) columns.push_back({"memory", Align::right});
+  if (gpu) columns.push_back({"GPU", Align::right});
   columns.push_back({"metric", Align::left, true});
   columns.push_back({"heard"});
   Table table(std::move(columns));
-  for (const LiveRun& live : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const LiveRun& live = runs[i];
     table.add(short_key(live.run));
     table.add(live.run.start.experiment);
     if (ranks) table.add(ranks_text(live));
@@ -171,6 +216,9 @@ void print_running(Context& context, std::span<const LiveRun> runs, std::int64_t
     table.add(or_dash(live.pace.epoch_seconds, duration));
     table.add(or_dash(live.pace.left_seconds, remaining));
     table.add(or_dash(live.pace.overhead, [](double share) { return percent(share, 1); }));
+    if (cpu) table.add(sample_text(machines[i], "cpu"));
+    if (memory) table.add(sample_text(machines[i], "memory"));
+    if (gpu) table.add(gpus_text(machines[i]));
     table.add(metric_text(live));
     table.add(live.sign_us == 0 ? "-" : relative(live.sign_us, now_us));
   }
@@ -201,7 +249,7 @@ void Top::print_tables(Context& context, const Snapshot& snapshot, std::size_t r
                        std::int64_t now_us) const {
   const std::size_t running = std::min(rows, snapshot.running.size());
   const std::size_t ended = std::min(rows - running, snapshot.ended.size());
-  if (running > 0) print_running(context, std::span(snapshot.running).first(running), now_us);
+  if (running > 0) print_running(context, snapshot, running, now_us);
   if (running > 0 && ended > 0) context.out().write("\n");
   if (ended > 0) print_ended(context, std::span(snapshot.ended).first(ended), now_us);
   const std::size_t more = snapshot.running.size() + snapshot.ended.size() - running - ended;
@@ -226,7 +274,12 @@ Json live_json(const LiveRun& live) {
 void print_json(Context& context, const Snapshot& snapshot) {
   Json result = document("top");
   result["running"] = result["ended"] = Json::array();
-  for (const LiveRun& live : snapshot.running) result["running"].push_back(live_json(live));
+  for (std::size_t i = 0; i < snapshot.running.size(); ++i) {
+    Json live = live_json(snapshot.running[i]);
+    const Samples& machine = snapshot.machines[i];
+    live["machine"] = machine.empty() ? Json() : Json(machine);
+    result["running"].push_back(std::move(live));
+  }
   for (const LiveRun& live : snapshot.ended) result["ended"].push_back(live_json(live));
   print(context.out(), result);
 }
