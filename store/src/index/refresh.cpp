@@ -67,9 +67,9 @@ bool is_damage(const Error& error) {
 }
 
 /// Enters the events of one run's journals in order of their times.
-class JournalsOfRun {
+class RunRefresh {
  public:
-  JournalsOfRun(Database& database, Placing& placing, std::string key, RefreshReport& report)
+  RunRefresh(Database& database, Placing& placing, std::string key, RefreshReport& report)
       : database_(database),
         connection_(database.connection),
         placing_(placing),
@@ -580,7 +580,7 @@ void enter_runs(Database& database, std::vector<std::string> keys, RefreshReport
   while (!runs.empty()) {
     std::vector<std::pair<std::int64_t, std::string>> waiting;
     for (auto& run : runs) {
-      if (!JournalsOfRun(database, placing, run.second, report).read()) {
+      if (!RunRefresh(database, placing, run.second, report).read()) {
         waiting.push_back(run);
       } else if (on_runs) {
         on_runs(++done, all);
