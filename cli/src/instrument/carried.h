@@ -72,7 +72,7 @@ class Carried {
   bool is_named_otherwise(Loop loop, int id) const;
   bool names(const sources::Keys& keys, int variable) const;
   bool is_in_macro(std::string_view macro, int variable, std::set<std::string_view>& seen) const;
-  bool is_frozen(int id) const;
+  bool is_frozen(Loop loop, int id) const;
   bool reads_in_function(std::string_view name, int variable) const;
   bool is_read_otherwise(int body, int step, int variable) const;
   bool is_in_conditional(int body, std::size_t at) const;

@@ -121,11 +121,6 @@ class Instrumenter {
                       reader.is_directive(at - 1));
   }
 
-  static bool is_pointer(const StateType& type) {
-    return type.name.starts_with("unique_ptr") || type.name.starts_with("shared_ptr") ||
-           type.name.starts_with("make_unique") || type.name.starts_with("make_shared");
-  }
-
   bool is_needed(std::string_view loop, int variable) const {
     return needed_.contains({std::string(loop), std::string(program_.variable(variable).name)});
   }

@@ -5,6 +5,7 @@
 #include "instrument/program.h"
 #include "instrument/state_type.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -30,6 +31,12 @@ class References {
 
   /// Whether the variable is initialized with a lambda.
   bool is_lambda(int variable) const;
+
+  /// Whether a change in place of the value of the expression may be one of the variable.
+  bool reaches(int body, Range expression, int variable) const {
+    return std::ranges::any_of(roots(body, expression, true, 0),
+                               [&](int root) { return reaches(root, variable); });
+  }
 
   /// Whether `named` is the variable, or a reference to it or a part of it.
   bool is_it(int named, int variable) const {

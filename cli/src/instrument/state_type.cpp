@@ -69,6 +69,33 @@ bool StateTypes::has_tensors(int id) const {
   return false;
 }
 
+bool StateTypes::leads(int id, int depth) const {
+  const sources::Type& declared = program_.variable(id).type;
+  const StateType type = of(id);
+  return type.tensors || type.kind == StateKind::tensor || type.kind == StateKind::module ||
+         type.kind == StateKind::script || type.kind == StateKind::optimizer ||
+         type.kind == StateKind::scheduler || declared.pointer || is_pointer(type) ||
+         has_leading_member(type.own, depth) || has_leading_member(declared.own, depth) ||
+         has_leading_member(declared.element, depth);
+}
+
+bool StateTypes::has_leading_member(std::string_view own, int depth) const {
+  if (own.empty() || depth > kDepthMax) return false;
+  return std::ranges::any_of(program_.model().fields_of(own), [&](std::string_view name) {
+    const int field = program_.model().resolve_shared(name);
+    return program_.variable(field).type.reference || is_mutable(field) || leads(field, depth + 1);
+  });
+}
+
+bool StateTypes::is_mutable(int field) const {
+  const Place place = declaration_of(field);
+  for (std::size_t k = place.at; place.reader && k-- > place.begin;) {
+    if (place.reader->is(k, "mutable")) return true;
+    if (place.reader->is(k, ";") || place.reader->is(k, "{") || place.reader->is(k, "}")) break;
+  }
+  return false;
+}
+
 /// Finds the data sets that loaders are made of: questions about them are asked of the loaders.
 void StateTypes::find_data() {
   const auto& variables = program_.model().variables();

@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 13> kHarmless = {
     "forward",    "as_const",         "tuple_size",      "shared_ptr",    "unique_ptr",
     "string",     "move_if_noexcept", "initializer_list"};
 /// Functions that hand on what they get to the call around them.
-constexpr std::array<std::string_view, 5> kPassing = {"ref", "forward", "move", "tie", "addressof"};
+constexpr std::array<std::string_view, 8> kPassing = {"ref", "cref",      "forward",  "move",
+                                                      "tie", "addressof", "as_const", "get"};
 
 /// Whether libtorch marks a function of that name as one that writes to its first argument.
 bool writes_first(std::string_view name) { return name.ends_with('_') || name.ends_with("_out"); }
@@ -214,9 +215,14 @@ bool TensorChanges::by_name(int body, Range range, int variable, Seen& seen) con
     while (around && reader.is(*around, "{")) around = reader.bracket_around(*around);
     for (std::size_t at = k; around && *around > range.begin && reader.is(*around, "(");) {
       if (by_call(body, *around, at, variable, seen)) return true;
-      const std::size_t name = called_name(reader, *around);
-      if (name == kNone || !one_of(reader.text(name), kPassing)) break;
-      at = name;
+      const std::size_t name = called_name(reader, *around), close = reader.behind(*around) - 1;
+      const bool group = name == kNone;  // (h), static_cast<T&>(h)
+      if (!group && !one_of(reader.text(name), kPassing)) break;
+      if (by_chain(reader, close, range.end, container && reader.text(name) != "get") &&
+          references_.reaches(body, {*around + 1, close}, variable)) {
+        return true;
+      }
+      at = group ? close : name;
       around = reader.bracket_around(*around);
     }
   }
