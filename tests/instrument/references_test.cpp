@@ -196,7 +196,7 @@ TEST(References, TensorsChangedUnderAnotherName) {
   }
   // The tensors of `h` are those of the other name, which is restored in place.
   const std::vector<Torch> shared = {
-      {.before = h + " const torch::Tensor all = h;", .step = "all.mul_(2);"},
+      {.before = h + " torch::Tensor all = h;", .step = "all.mul_(2);"},
       {.before = h + " auto all = std::vector<torch::Tensor>{h};",
        .step = "for (auto& p : all) p.mul_(2);"},
       {.before = h + " auto all = std::vector<torch::Tensor>({h});",
@@ -248,12 +248,10 @@ TEST(References, ConstantObjectsHaveTensorsThatChange) {
   const std::string h = "auto h = torch::zeros({2});",
                     pair = "std::pair<torch::Tensor, torch::Tensor> h;";
   const std::vector<Torch> kept = {
-      {.before = "const " + h, .step = "h.mul_(2);"},
       {.before = h, .step = "std::as_const(h).mul_(2);"},
       {.before = h, .step = "(h).mul_(2);"},
-      {.before = "const std::tuple<torch::Tensor, torch::Tensor> h;",
-       .step = "std::get<0>(h).mul_(2);"},
-      {.before = "const std::vector<torch::Tensor> h(2);", .step = "std::as_const(h)[0].mul_(2);"},
+      {.before = "std::tuple<torch::Tensor, torch::Tensor> h;", .step = "std::get<0>(h).mul_(2);"},
+      {.before = "std::vector<torch::Tensor> h(2);", .step = "std::as_const(h)[0].mul_(2);"},
       {.before = pair + " const auto& [a, b] = h;", .step = "a.mul_(2);"},
   };
   for (const Torch& parts : kept) {

@@ -52,6 +52,10 @@ class Carried {
   /// variable.
   bool is_read_after(Loop loop, int variable, Range region) const;
 
+  /// Whether `named` is a reference to the variable, or to a part of it.
+  bool is_part(int named, int variable) const { return references_.is_it(named, variable); }
+  /// Whether the variable is initialized with a lambda.
+  bool is_lambda(int variable) const { return references_.is_lambda(variable); }
   /// Whether an integer, or the value of an expression, stays what it is while the loop runs.
   bool is_invariant(Loop loop, Range expression) const;
   /// Whether the body of the loop may assign to its own variable.

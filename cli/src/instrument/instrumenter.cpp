@@ -234,16 +234,17 @@ class Instrumenter {
   /// Why the object behind a pointer cannot be registered before the loop; empty if it can.
   std::string moving_object(Loop loop, const CarriedVariable& one) const {
     const Variable& v = program_.variable(one.variable);
-    const bool holder = one.type.kind == StateKind::module && one.type.own.empty();
-    if (!is_pointer(one.type) && !holder) return "";
+    const bool holder = one.type.kind == StateKind::module && types_.is_holder(one.type.own);
+    if (!is_pointer(one.type) && !holder && !one.type.objects) return "";
     const Fixed fixed(program_, types_, carried_, loop);
     const bool rebound = fixed.is_rebound(one.variable);
     const bool null = is_pointer(one.type) && fixed.is_maybe_null(one.variable);
     if (!rebound && !null) return "";
     return fmt::format("'{}' ({}) {}; is what it then holds state, and how would it be saved?",
                        v.name, one.type.name,
-                       rebound ? "may get another object in the loop"
-                               : "may hold no object where the loop begins");
+                       one.type.objects ? "may get other objects in the loop"
+                       : rebound        ? "may get another object in the loop"
+                                        : "may hold no object where the loop begins");
   }
 
   void keep(Loop loop, const CarriedVariable& one, std::vector<std::string>& checkpoints,
@@ -268,9 +269,17 @@ class Instrumenter {
       questions.push_back(std::move(question));
       return;
     }
+    if (types_.is_constant(one.variable) && !is_pointer(one.type)) {
+      questions.push_back(
+          fmt::format("the loop changes what '{}' leads to, and a constant is not restored; can it "
+                      "be declared without const, and be given to flor::checkpoints?",
+                      name));
+      return;
+    }
     kept.insert(one.variable);
-    const bool plain = one.type.kind == StateKind::number ||
-                       (one.type.kind == StateKind::container && !one.type.tensors);
+    const bool plain =
+        one.type.kind == StateKind::number ||
+        (one.type.kind == StateKind::container && !one.type.tensors && !one.type.objects);
     if (plain) {
       attached.push_back(name);
     } else if (!is_registered(loop, one.variable)) {
@@ -316,7 +325,7 @@ class Instrumenter {
         continue;
       }
       const bool can =
-          !v.binding &&
+          !v.binding && !types_.is_constant(one.variable) && moving_object(loop, one).empty() &&
           (one.type.kind == StateKind::number || one.type.kind == StateKind::container ||
            one.type.kind == StateKind::tensor || one.type.kind == StateKind::engine);
       if (!can)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace flor::instrument {
@@ -15,6 +16,10 @@ namespace flor::instrument {
 inline bool is_access(const Reader& reader, std::size_t k) {
   return reader.is(k, ".") || reader.is(k, "->");
 }
+
+/// The name that is called by the bracket at `open`, also with template arguments; nothing if none
+/// is, as in (a) and static_cast<T>(a).
+std::optional<std::size_t> called_name(const Reader& reader, std::size_t open);
 
 class References {
  public:

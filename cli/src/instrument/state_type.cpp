@@ -69,6 +69,19 @@ bool StateTypes::has_tensors(int id) const {
   return false;
 }
 
+bool StateTypes::is_constant(int id) const {
+  const Place place = declaration_of(id);
+  const auto declared = place.reader ? place.reader->declared(place.at, place.begin) : std::nullopt;
+  if (!declared || declared->binding) return false;
+  bool constant = false;
+  for (std::size_t k = declared->type.begin; k < declared->type.end;) {
+    if (place.reader->is(k, "*")) constant = false;  // what it points to was
+    constant = constant || place.reader->is(k, "const");
+    k = std::max(place.reader->behind_angles(k), k + 1);
+  }
+  return constant;
+}
+
 bool StateTypes::leads(int id, int depth) const {
   const sources::Type& declared = program_.variable(id).type;
   const StateType type = of(id);
@@ -127,12 +140,14 @@ void StateTypes::find_modules() {
               (layer && word.ends_with("Impl")) || modules_.contains(word)) {
             more = modules_.insert(facts.name).second || more;
           }
+          if (word == "ModuleHolder") holders_.insert(facts.name);
           if (word == "Optimizer" || optimizers_.contains(word)) optimizers_.insert(facts.name);
         }
       }
       for (std::size_t k = 0; k + 2 < tokens.size(); ++k) {
         if (tokens[k].text.starts_with("TORCH_MODULE") && tokens[k + 1].is("(")) {
           modules_.insert(tokens[k + 2].text);
+          holders_.insert(tokens[k + 2].text);
         }
       }
     }
@@ -311,6 +326,9 @@ StateType StateTypes::of_tokens(const Reader& reader, Range type, int depth) con
         const bool size = word == "array" && part.begin > k + 2;
         if (!size && kind_of_container(element.kind) == StateKind::other)
           found.kind = StateKind::other;
+        found.objects = found.objects || element.objects || is_pointer(element) ||
+                        element.kind == StateKind::module || element.kind == StateKind::optimizer ||
+                        element.kind == StateKind::scheduler;
       }
     } else {
       found = of_word(word, around);

@@ -28,6 +28,7 @@ struct StateType {
   std::string name;           ///< of the type, for questions; may be empty
   std::string_view own = {};  ///< the program's class
   bool tensors = false;       ///< a container of tensors
+  bool objects = false;       ///< a container of modules and optimizers, or of pointers to objects
 };
 
 /// Whether it is a smart pointer.
@@ -44,11 +45,15 @@ class StateTypes {
   explicit StateTypes(const Program& program);
 
   StateType of(int variable) const;
+  /// Whether it is declared constant, so that nothing can be restored into it.
+  bool is_constant(int variable) const;
   /// Whether a constant one can be changed all the same: the handles of tensors and modules,
   /// pointers and references, and mutable members lead to what is not constant.
   bool leads(int variable) const { return leads(variable, 0); }
   /// Whether the class is a module of libtorch.
   bool is_module(std::string_view name) const { return modules_.contains(name); }
+  /// Whether an object of the class is a handle to a module, which may get another one.
+  bool is_holder(std::string_view name) const { return name.empty() || holders_.contains(name); }
 
  private:
   struct Place {
@@ -72,7 +77,7 @@ class StateTypes {
   bool saves_itself(std::string_view own) const;
 
   const Program& program_;
-  std::set<std::string_view> modules_, optimizers_;
+  std::set<std::string_view> modules_, holders_, optimizers_;
   std::set<int> data_;  ///< what loaders are made of
   mutable std::map<int, StateType> known_;
 };
