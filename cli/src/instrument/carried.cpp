@@ -407,7 +407,7 @@ bool Carried::sets(int body, int step, int variable) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader.is_name(k) || program_.model().resolve(body, reader.text(k), k) != variable)
       continue;
-    if (k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"))) continue;
+    if (is_member(reader, k)) continue;
     ++mentions;
     const bool cleared = reader.is(k + 1, ".") && k == range.begin &&
                          (reader.is(k + 2, "clear") || reader.is(k + 2, "assign"));
@@ -513,7 +513,7 @@ bool Carried::is_invariant(Loop loop, Range expression) const {
     }
     if (!reader.is_name(k)) continue;
     const std::string_view name = reader.text(k);
-    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    const bool member = is_member(reader, k);
     const std::size_t behind = std::max(reader.behind_angles(k + 1), k + 1);
     if (reader.is(behind, "(")) {
       const bool known = member ? sources::method_purity(name).pure || name == "parameters"

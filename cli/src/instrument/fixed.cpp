@@ -21,10 +21,6 @@ constexpr std::array<std::string_view, 2> kPassing = {"move", "forward"};
 constexpr std::array<std::string_view, 4> kStoring = {"push_back", "emplace_back", "emplace",
                                                       "push"};
 
-bool is_lambda(const Reader& reader, const sources::Inner& inner) {
-  return reader.is(inner.range.begin, "[");
-}
-
 struct Argument {
   std::size_t open, index;
 };
@@ -120,6 +116,10 @@ std::optional<std::vector<std::string_view>> Fixed::replacement(std::string_view
   return found;
 }
 
+bool Fixed::is_lambda(const sources::Inner& inner) const {
+  return program_.model().lambda_at(reader_.source(), inner.range.begin) != nullptr;
+}
+
 /// All that statements of the loop may change, also through what refers to it.
 std::set<int> Fixed::moved() const {
   std::set<int> out, through;
@@ -149,7 +149,7 @@ std::vector<std::size_t> Fixed::mentions(Range range, int variable) const {
 /// where a member of the variable does.
 bool Fixed::is_reference_made_of(std::size_t at, bool parts) const {
   std::size_t next = at + 1;
-  while (parts && (reader_.is(next, ".") || reader_.is(next, "->")) && reader_.is_name(next + 1)) {
+  while (parts && is_access(reader_, next) && reader_.is_name(next + 1)) {
     next += 2;
   }
   const bool alone = reader_.is(next, ";") || reader_.is(next, ",") || reader_.is(next, ":") ||
@@ -204,7 +204,7 @@ bool Fixed::is_bound(std::size_t at, bool parts) const {
 bool Fixed::is_in_stored_lambda(std::size_t at) const {
   return std::ranges::any_of(reader_.source().structure.inner, [&](const sources::Inner& inner) {
     const std::size_t open = inner.range.begin;
-    if (!inner.range.holds(at) || !is_lambda(reader_, inner) || open == 0) return false;
+    if (!inner.range.holds(at) || !is_lambda(inner) || open == 0) return false;
     bool refers = false;
     for (std::size_t k = open; k < reader_.behind(open); ++k) {
       refers = refers || reader_.is(k, "&");
@@ -353,7 +353,7 @@ bool Fixed::is_declared_to_refer(std::string_view name, std::size_t index) const
 
 bool Fixed::is_assigned_in_lambda(int variable) const {
   for (const sources::Inner& inner : reader_.source().structure.inner) {
-    if (!is_lambda(reader_, inner) || !is_within(body_.block, inner.range)) continue;
+    if (!is_lambda(inner) || !is_within(body_.block, inner.range)) continue;
     for (const int s : program_.steps_in(loop_.body, inner.range)) {
       const sources::StepEffects& effects = program_.effects().of(loop_.body, s);
       if (effects.writes.holds(variable, Extent::whole) ||
@@ -389,7 +389,7 @@ bool Fixed::may_move(int variable, std::size_t at, const std::set<int>& moving) 
   if (type.constant && !type.reference && !type.pointer) return false;
   if (is_in_macro(v.name)) return true;
   const bool local = v.body == loop_.body;
-  const bool alone = !reader_.is(at + 1, ".") && !reader_.is(at + 1, "->");
+  const bool alone = !is_access(reader_, at + 1);
   if (local && type.reference && alone && (v.parameter < 0 || !type.constant)) return true;
   if (moving.contains(variable) && !type.constant) return true;
   if (local && type.reference && v.parameter < 0) {
@@ -412,7 +412,7 @@ bool Fixed::is_rebound(int variable) const {
   std::set<std::pair<int, int>> seen;
   if (is_rebound(loop_.body, whole_, variable, seen)) return true;
   for (const sources::Inner& inner : reader_.source().structure.inner) {
-    if (is_lambda(reader_, inner) && is_within(body_.block, inner.range) &&
+    if (is_lambda(inner) && is_within(body_.block, inner.range) &&
         is_rebound(loop_.body, inner.range, variable, seen)) {
       return true;
     }

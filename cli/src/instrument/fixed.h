@@ -42,6 +42,7 @@ class Fixed {
   std::set<int> moved() const;
   bool is_bound(std::size_t at, bool parts) const;
   bool is_reference_made_of(std::size_t at, bool parts) const;
+  bool is_lambda(const sources::Inner& inner) const;
   bool is_in_stored_lambda(std::size_t at) const;
   bool is_macro_changing(std::size_t at) const;
   bool is_rebound(int body, Range range, int variable, std::set<std::pair<int, int>>& seen) const;

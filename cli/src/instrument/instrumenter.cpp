@@ -71,7 +71,7 @@ class Instrumenter {
   static std::string unused(const Body& body, std::initializer_list<const char*> names) {
     const auto is_used = [&](std::string_view name) {
       for (std::size_t k = body.piece->range.begin; k < body.piece->range.end; ++k) {
-        const bool member = k > 0 && (body.reader->is(k - 1, ".") || body.reader->is(k - 1, "->"));
+        const bool member = is_member(*body.reader, k);
         if (!member && body.reader->is(k, name)) return true;
       }
       return false;

@@ -12,11 +12,6 @@
 
 namespace flor::instrument {
 
-/// Whether a member is named after the token at `k`.
-inline bool is_access(const Reader& reader, std::size_t k) {
-  return reader.is(k, ".") || reader.is(k, "->");
-}
-
 /// The name that is called by the bracket at `open`, also with template arguments; nothing if none
 /// is, as in (a) and static_cast<T>(a).
 std::optional<std::size_t> called_name(const Reader& reader, std::size_t open);

@@ -349,7 +349,7 @@ bool StateTypes::is_tensor_chain(const Reader& reader, Range value, std::size_t 
   const bool made = k >= value.begin + 2 && reader.is(value.begin, "torch") &&
                     'a' <= reader.text(k)[0] && reader.text(k)[0] <= 'z' && reader.is(k + 1, "(");
   bool tensor = made;
-  if (k == value.begin && (reader.is(k + 1, ".") || reader.is(k + 1, "->"))) {
+  if (k == value.begin && is_access(reader, k + 1)) {
     for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
       const auto id = static_cast<int>(b);
       const Body& body = program_.body(id);

@@ -182,7 +182,7 @@ bool TensorChanges::by_name(int body, Range range, int variable, Seen& seen) con
         if (source.tokens.all[i].is(own_name) && macro_changes(source, *macro)) return true;
       }
     }
-    const bool member = k > 0 && is_access(reader, k - 1) && !reader.is(k - 2, "this");
+    const bool member = is_member(reader, k) && !reader.is(k - 2, "this");
     if (member && !model.is_field(word)) continue;
     const int named = member ? model.resolve_shared(word) : model.resolve(body, word, k);
     if (!references_.reaches(named, variable)) continue;
