@@ -146,6 +146,28 @@ TEST(Numbers, OfJsonMayBeWrittenAsTexts) {
   EXPECT_THAT(alone.remarks, ElementsAre(HasSubstr("'a' has the texts NaN and Infinity alone")));
 }
 
+TEST(Texts, OfJsonHaveAnyCharacter) {
+  using namespace std::string_literals;
+  const LoggedRun run = json(
+      "{\"s\": \"\\u0001\", \"n\": 1}\n{\"s\": \"\\u0001NaN\", \"n\": NaN}\n"
+      "{\"s\": \"a\\u0000b\", \"n\": -Infinity}\n{\"s\": \"\\u001f\\ud83d\\ude00\", \"n\": 4}\n"
+      "{\"s\": [\"\\u0001\", NaN], \"n\": 5}\n");
+  EXPECT_THAT(values(run),
+              ::testing::UnorderedElementsAre(
+                  "s -1.-1=\x01", "s -1.-1=\x01NaN", "s -1.-1=a\0b"s, "s -1.-1=\x1f\U0001F600",
+                  "s -1.-1=[\"\\u0001\",\"NaN\"]", "n -1.-1=1", "n -1.-1=nan", "n -1.-1=-inf",
+                  "n -1.-1=4", "n -1.-1=5"));
+  const LoggedRun halves = json(
+      "{\"s\": \"x\"}\n{\"s\": \"a\\ud83d\"}\n{\"s\": \"\\ude00b\\ud83d\\u0041\"}\n"
+      "{\"s\": \"\\\\ud83d\"}\n");
+  EXPECT_THAT(values(halves), ElementsAre("s -1.-1=x", "s -1.-1=a\uFFFD", "s -1.-1=\uFFFDb\uFFFDA",
+                                          "s -1.-1=\\ud83d"));
+  EXPECT_THAT(halves.remarks, ElementsAre(HasSubstr("2 lines have halves of characters (\\ud800 to "
+                                                    "\\udfff alone), the first is line 2")));
+  EXPECT_THAT(json("{\"a\": 1}\n{\"a\": \"\\u00g1\"}\n").remarks,
+              ElementsAre(HasSubstr("1 line left out that is no JSON object")));
+}
+
 TEST(Places, ThatAreNoneAreSaid) {
   for (const char* step : {"-1", "99999999999999999999", "1099511627777", "x", "1e30"}) {
     const LoggedRun run = csv(fmt::format("step,loss\n1,0.5\n{},0.25\n3,0.1\n", step));

@@ -372,7 +372,19 @@ TEST(EventReader, LeavesOutWhatIsMalformedOrNoScalar) {
              scalar(1.7e9, -5, "a", 1) + scalar(std::nan(""), 7, "a", 2));
   EXPECT_THAT(values(run), ElementsAre("a -1.-1=1", "a 0.7=2"));
   EXPECT_THAT(run.remarks, ElementsAre(HasSubstr("2 values that are no scalars"),
+                                       HasSubstr("1 event has a step that is none"),
                                        HasSubstr("1 malformed event is left out")));
+}
+
+TEST(EventReader, SaysWhichStepsAreNone) {
+  const std::int64_t most = std::int64_t{1} << 40;
+  const LoggedRun run = events(scalar(1.7e9, 1, "loss", 2) + scalar(1.7e9, -3, "loss", 3) +
+                               scalar(1.7e9, most + 1, "loss", 4) + scalar(1.7e9, most, "rate", 5));
+  EXPECT_EQ(run.values(), 4u);
+  EXPECT_THAT(run.remarks, ElementsAre(HasSubstr(
+                               "2 events have a step that is none, the first is -3: the values "
+                               "are kept without a place")));
+  EXPECT_THAT(events(scalar(1.7e9, most, "loss", 2)).remarks, ::testing::IsEmpty());
 }
 
 TEST(EventReader, RefusesOtherFiles) {

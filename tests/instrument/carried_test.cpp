@@ -92,6 +92,33 @@ TEST(Carried, ObjectsByTheirTypes) {
       ElementsAre("net", "optimizer", "w", "other"));
 }
 
+TEST(Carried, ContainersOfModulesAreRegisteredHoweverTheyAreDeclared) {
+  const std::string top = "struct NetImpl : torch::nn::Module {}; TORCH_MODULE(Net);";
+  for (const char* before :
+       {"std::vector<Net> nets(2);", "auto nets = std::vector<Net>{Net(), Net()};",
+        "auto nets = std::vector<Net>(2);", "auto nets = std::array<Net, 2>{Net(), Net()};",
+        "std::vector<torch::nn::Linear> nets;", "auto nets = std::map<int, Net>{{0, Net()}};",
+        "auto nets = std::vector<std::shared_ptr<NetImpl>>{std::make_shared<NetImpl>()};"}) {
+    const bool calls = std::string(before).find("Linear") != std::string::npos;
+    const Instrumented result =
+        of(program({.top = top,
+                    .before = before,
+                    .step = calls ? "for (auto& one : nets) one(x);" : "nets[0]->forward(x);"}));
+    EXPECT_THAT(result.registered, ElementsAre("net", "optimizer", "nets")) << before;
+    EXPECT_THAT(result.attached, IsEmpty()) << before;
+    EXPECT_THAT(result.questions, IsEmpty()) << before;
+  }
+  for (const char* before :
+       {"auto nets = std::array{Net(), Net()};", "auto nets = make_nets();",
+        "std::vector nets{Net(), Net()};", "auto nets = std::make_pair(Net(), Net());"}) {
+    const Instrumented result =
+        of(program({.top = top, .before = before, .step = "nets[0]->forward(x);"}));
+    EXPECT_THAT(result.registered, ElementsAre("net", "optimizer")) << before;
+    ASSERT_EQ(result.questions.size(), 1u) << before;
+    EXPECT_NE(result.questions[0].text.find("does 'nets'"), std::string::npos) << before;
+  }
+}
+
 TEST(Carried, AcrossFunctionsThatTakeTheModelAndTheOptimizer) {
   const std::string text = R"(#include <torch/torch.h>
 template <typename Loader>

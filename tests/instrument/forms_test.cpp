@@ -215,6 +215,38 @@ TEST(LoopForms, AreNoRangesWhereAnotherNameMayChangeTheCounter) {
               HasSubstr("its body changes 'epoch'"));
 }
 
+TEST(LoopForms, AreNoRangesWhereCodeThatIsOnlyDeclaredGetsTheCounter) {
+  const auto counter = [&](const std::string& top, const std::string& last,
+                           const std::string& before = "") {
+    return obstacle_of("for (int epoch = 0; epoch < 9; ++epoch)", before, last, top);
+  };
+  const auto changes = HasSubstr("its body changes 'epoch'");
+  const std::string skip = "void skip(int& e);", made = "struct S { S(int& e); void go(); };";
+  EXPECT_THAT(counter(skip, "skip((epoch));"), changes);
+  EXPECT_THAT(counter(skip, "int o = 0; skip(o ? epoch : o);"), changes);
+  EXPECT_THAT(counter(skip, "skip(static_cast<int&>(epoch));"), changes);
+  EXPECT_THAT(counter(skip, "std::invoke(skip, epoch);"), changes);
+  EXPECT_THAT(counter(skip, "auto f = skip; f(epoch);"), changes);
+  EXPECT_THAT(counter("using Ref = int&; void skip(Ref e);", "skip(epoch);"), changes);
+  EXPECT_THAT(counter("typedef int& Ref; void skip(Ref e);", "skip(epoch);"), changes);
+  EXPECT_THAT(counter("template <class T> void skip(T& e);", "skip<int>(epoch);"), changes);
+  EXPECT_THAT(counter("template <class... T> void skip(T&... e);", "skip(1, epoch);"), changes);
+  for (const char* make : {"S s(epoch);", "S s{epoch};", "S{epoch};", "auto s = S(epoch);",
+                           "auto s = std::make_unique<S>(epoch);"}) {
+    EXPECT_THAT(counter(made, make), changes) << make;
+  }
+  EXPECT_THAT(counter("struct S { void operator()(int& e); };", "s(epoch);", "S s;"), changes);
+  EXPECT_THAT(counter("void (*skip)(int&);", "skip(epoch);"), changes);
+  EXPECT_THAT(counter("", "skip(epoch);", "void (*skip)(int&) = find();"), changes);
+  EXPECT_THAT(counter("", "skip(epoch);", "std::function<void(int&)> skip = find();"), changes);
+  // Copies of the counter, and references that change nothing.
+  EXPECT_THAT(counter("void skip(const int& e);", "skip((epoch));"), IsEmpty());
+  EXPECT_THAT(counter("struct S { S(int e); void go(); };", "S s(epoch);"), IsEmpty());
+  EXPECT_THAT(counter(skip, "skip(epoch + 1);"), Not(changes));
+  EXPECT_THAT(counter("", "show(epoch);", "std::function<void(int)> show = find();"), IsEmpty());
+  EXPECT_THAT(counter("", "show(epoch);", "auto show = [](int e) { std::cout << e; };"), IsEmpty());
+}
+
 TEST(LoopForms, WhoseSignsOrSizesDecideAreNoRanges) {
   const auto asks = [](const std::string& epochs, const std::string& before = "") {
     EXPECT_THAT(obstacle_of("for (" + epochs + ")", before, ""), HasSubstr("signs or sizes"))

@@ -161,6 +161,44 @@ TEST(Instrument, AsksAboutPointersThatGetAnotherObjectOrHaveNone) {
   registers(made, "run(best);", "void run(std::shared_ptr<Deep>& deep) { deep->forward(1); }");
 }
 
+TEST(Instrument, AsksAboutObjectsThatAreSwapped) {
+  const std::string
+      top =
+          "struct Deep : torch::nn::Module {};\nstruct NetImpl : torch::nn::Module {}; "
+          "TORCH_MODULE(Net);\n",
+      pointers = "auto a = std::make_shared<Deep>(), b = std::make_shared<Deep>();",
+      uses = "a->forward(x); b->forward(x);";
+  const auto asked = [&](const std::string& before, const std::string& step,
+                         const std::string& last, const std::string& more = "") {
+    return questions_of(program({.top = top + more, .before = before, .step = step, .last = last}));
+  };
+  for (const char* last :
+       {"std::swap(a, b);", "std::swap((a), (b));", "a.swap(b);", "std::ranges::swap(a, b);",
+        "a = std::exchange(b, a);", "std::iter_swap(&a, &b);", "auto& r = a; r.swap(b);"}) {
+    EXPECT_THAT(asked(pointers, uses, last), ElementsAre(HasSubstr("'a' (make_shared<Deep>) may"),
+                                                         HasSubstr("'b' (make_shared<Deep>) may")))
+        << last;
+  }
+  EXPECT_THAT(asked(pointers, uses, "flip(a, b);",
+                    "void flip(std::shared_ptr<Deep>& p, std::shared_ptr<Deep>& q);"),
+              ElementsAre(HasSubstr("'a' (make_shared<Deep>) may"), HasSubstr("'b'")));
+  EXPECT_THAT(asked("Net a, b;", uses, "std::swap(a, b);"),
+              ElementsAre(HasSubstr("'a' (Net) may get another object"), HasSubstr("'b' (Net)")));
+  const std::string all = "std::vector<std::shared_ptr<Deep>> all{std::make_shared<Deep>()};",
+                    each = "for (auto& one : all) one->forward(x);";
+  for (const char* last :
+       {"std::swap(all[0], all[1]);", "all[0] = all[1];", "all.at(0).reset(new Deep);",
+        "all.push_back(std::make_shared<Deep>());", "std::reverse(all.begin(), all.end());",
+        "for (auto& one : all) one = std::make_shared<Deep>();"}) {
+    EXPECT_THAT(asked(all, each, last),
+                ElementsAre(HasSubstr("'all' (vector) may get other objects in the loop")))
+        << last;
+  }
+  EXPECT_THAT(asked(all, each, ""), IsEmpty());
+  EXPECT_THAT(asked("std::vector<double> a(2), b(2);", "a[0] += 1;", "std::swap(a, b);"),
+              IsEmpty());
+}
+
 TEST(Instrument, EachMainLoopHasItsStateWhereItRuns) {
   const auto loop = [](const std::string& optimizer) {
     return "for (int epoch = 0; epoch < 3; ++epoch) { net(x).backward(); " + optimizer +

@@ -196,7 +196,7 @@ TEST(References, TensorsChangedUnderAnotherName) {
   }
   // The tensors of `h` are those of the other name, which is restored in place.
   const std::vector<Torch> shared = {
-      {.before = h + " const torch::Tensor all = h;", .step = "all.mul_(2);"},
+      {.before = h + " torch::Tensor all = h;", .step = "all.mul_(2);"},
       {.before = h + " auto all = std::vector<torch::Tensor>{h};",
        .step = "for (auto& p : all) p.mul_(2);"},
       {.before = h + " auto all = std::vector<torch::Tensor>({h});",
@@ -212,6 +212,81 @@ TEST(References, TensorsChangedUnderAnotherName) {
                      .step = "auto y = mix(h); auto z = h * 2; z.mul_(2); auto c = h.clone(); "
                              "c.add_(1); auto e = torch::mse_loss(h, x);"}),
       ElementsAre("net", "optimizer"));
+}
+
+// A constant object has handles that lead to what is not constant.
+TEST(References, ConstantObjectsHaveTensorsThatChange) {
+  const std::string top =
+      "struct State { torch::Tensor t = torch::zeros({2}); void bump() const { t.mul_(2); } };\n"
+      "struct Other { std::shared_ptr<double> p = std::make_shared<double>(0); mutable int n = 0; "
+      "void count() const { ++n; } };\n"
+      "void by_reference(const State& s) { s.t.mul_(2); }\n"
+      "void by_pointer(const State* s) { s->t.mul_(2); }\n"
+      "void by_value(const State s) { s.t.mul_(2); }\n";
+  const std::vector<Torch> asked = {
+      {.before = "const State h;", .step = "h.t.mul_(2);"},
+      {.before = "const auto h = State{};", .step = "h.t.mul_(2);"},
+      {.before = "const auto h = std::make_shared<State>();", .step = "h->t.mul_(2);"},
+      {.before = "const State h;", .step = "h.bump();"},
+      {.before = "const State h;", .step = "by_reference(h);"},
+      {.before = "const State h;", .step = "by_pointer(&h);"},
+      {.before = "const State h;", .step = "by_value(h);"},
+      {.before = "const State h;", .step = "const auto& t = h.t; t.mul_(2);"},
+      {.before = "State h; const auto& r = h;", .step = "r.t.mul_(2);"},
+      {.before = "State h;", .step = "const auto& [t] = h; t.mul_(2);"},
+      {.before = "State h;", .step = "std::as_const(h).t.mul_(2);"},
+      {.before = "std::vector<State> h(2);", .step = "for (const auto& s : h) s.t.mul_(2);"},
+      {.before = "const std::vector<State> h(2);", .step = "h[0].t.mul_(2);"},
+      {.before = "const Other h;", .step = "*h.p += 1;"},
+      {.before = "const Other h;", .step = "h.count();"},
+  };
+  for (const Torch& parts : asked) {
+    EXPECT_THAT(questions_of(program({.top = top, .before = parts.before, .step = parts.step})),
+                ElementsAre(HasSubstr("does 'h'")))
+        << parts.before << " " << parts.step;
+  }
+  const std::string h = "auto h = torch::zeros({2});",
+                    pair = "std::pair<torch::Tensor, torch::Tensor> h;";
+  const std::vector<Torch> kept = {
+      {.before = h, .step = "std::as_const(h).mul_(2);"},
+      {.before = h, .step = "(h).mul_(2);"},
+      {.before = "std::tuple<torch::Tensor, torch::Tensor> h;", .step = "std::get<0>(h).mul_(2);"},
+      {.before = "std::vector<torch::Tensor> h(2);", .step = "std::as_const(h)[0].mul_(2);"},
+      {.before = pair + " const auto& [a, b] = h;", .step = "a.mul_(2);"},
+  };
+  for (const Torch& parts : kept) {
+    EXPECT_THAT(registered_in(parts), Contains("h")) << parts.before << " " << parts.step;
+  }
+  for (const char* shared :
+       {"const torch::Tensor kept = torch::zeros({2});", "const State kept;"}) {
+    const bool tensor = std::string(shared).find("zeros") != std::string::npos;
+    EXPECT_THAT(questions_of(program(
+                    {.top = top + shared, .step = tensor ? "kept.mul_(2);" : "kept.t.mul_(2);"})),
+                ElementsAre(HasSubstr("changes 'kept', which is a global variable")));
+  }
+}
+
+TEST(References, ConstantObjectsThatAreOnlyReadCarryNothing) {
+  const std::string top =
+                        "struct Sample { torch::Tensor x, y; };\nstd::vector<Sample> load();\n"
+                        "struct Options { double rate = 1; const char* path = \"\"; };\n",
+                    loss = "{ auto l = torch::mse_loss(net(s.x), s.y); l.backward(); }";
+  for (const char* before :
+       {"std::vector<Sample> data = load();", "const std::vector<Sample> data = load();",
+        "std::vector<Sample> own = load(); const auto& data = own;"}) {
+    for (const std::string& step :
+         {"for (const auto& s : data) " + loss, "for (auto& s : data) " + loss,
+          "const Sample& s = data[i]; " + loss,
+          std::string(
+              "for (const auto& [p, q] : data) { auto l = torch::mse_loss(net(p), q); }")}) {
+      EXPECT_THAT(registered_in({.top = top, .before = before, .step = step}),
+                  ElementsAre("net", "optimizer"));
+    }
+  }
+  EXPECT_THAT(registered_in({.top = top,
+                             .before = "const Options o;",
+                             .step = "auto y = (x * o.rate).add_(1); (void)o.path;"}),
+              ElementsAre("net", "optimizer"));
 }
 
 TEST(References, TensorsOutsideOfTheFunction) {

@@ -266,7 +266,9 @@ class EventReader {
     }
     const bool has_step = step >= 0 && step <= kLoggedStepMax;
     const LoggedPlace place = has_step ? LoggedPlace{0, step} : LoggedPlace{};
+    has_values_ = false;
     if (!summary.empty()) values(summary, place);
+    if (!has_step && has_values_ && unplaced_++ == 0) first_unplaced_ = step;
     if (const auto time = micros(wall_time)) {
       run_.notice_time(summary.empty() ? LoggedPlace{} : place, *time);
     }
@@ -305,6 +307,7 @@ class EventReader {
       others_ += has_other ? 1 : 0;
     } else if (LoggedSeries* series = run_.series(tag)) {
       series->add(place, number->type, std::move(number->value));
+      has_values_ = true;
     }
   }
 
@@ -358,6 +361,12 @@ class EventReader {
                       name_, others_, others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are",
                       others_ == 1 ? "" : "s", others_ == 1 ? "is" : "are"));
     }
+    if (unplaced_ > 0) {
+      run_.remark(fmt::format(
+          "{}: {} event{} a step that is none, the first is {}: the values are kept "
+          "without a place, as a step is a whole number up to {}",
+          name_, unplaced_, unplaced_ == 1 ? " has" : "s have", first_unplaced_, kLoggedStepMax));
+    }
     if (malformed_ > 0) {
       run_.remark(fmt::format("{}: {} malformed event{} left out", name_, malformed_,
                               malformed_ == 1 ? " is" : "s are"));
@@ -370,7 +379,8 @@ class EventReader {
   std::uint64_t size_;  ///< it may be growing
   std::string buffer_;
   std::uint64_t begin_ = 0;
-  std::int64_t others_ = 0, malformed_ = 0;
+  bool has_values_ = false;  ///< the event that is read
+  std::int64_t others_ = 0, malformed_ = 0, unplaced_ = 0, first_unplaced_ = 0;
 };
 
 }  // namespace

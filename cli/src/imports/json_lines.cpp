@@ -35,9 +35,13 @@ struct Members : nlohmann::ordered_map<Key, Value, Less, Allocator> {
 };
 using Read = nlohmann::basic_json<Members>;
 
-/// Stands before the words that were put in quotes here, as no line has it that is read.
+/// Stands before the words that were put in quotes here, once more than it is anywhere in a row in
+/// the line.
 constexpr char kMark = '\x01';
 constexpr std::string_view kMarkInJson = "\\u0001";
+
+/// Half of a pair of UTF-16 alone, as JSON allows it: no character.
+constexpr std::string_view kNoCharacterInJson = "\\ufffd";
 
 /// Calls `visit(begin, length)` for the words outside of texts: numbers, true, false, null.
 template <typename Visit>
@@ -72,12 +76,54 @@ bool needs_quotes(std::string_view word) {
   return end == last && error == std::errc::result_out_of_range;
 }
 
-std::string with_quoted_numbers(std::string_view line) {
+/// The mark of a line.
+std::size_t length_of_mark(std::string_view line) {
+  std::size_t most = 0, count = 0, behind = line.npos;
+  for (auto at = line.find(kMarkInJson); at != line.npos; at = line.find(kMarkInJson, behind)) {
+    count = at == behind ? count + 1 : 1;
+    most = std::max(most, count);
+    behind = at + kMarkInJson.size();
+  }
+  return most + 1;
+}
+
+/// The number of the escape \uXXXX at `at`; -1 if none is there.
+int unit_at(std::string_view line, std::size_t at) {
+  constexpr std::size_t kDigits = 4;
+  if (!line.substr(at).starts_with("\\u") || line.size() < at + 2 + kDigits) return -1;
+  int unit = 0;
+  const char* const begin = line.data() + at + 2;
+  const auto [end, error] = std::from_chars(begin, begin + kDigits, unit, 16);
+  return error == std::errc() && end == begin + kDigits ? unit : -1;
+}
+
+/// Replaces halves of pairs that stand alone, which a parser refuses; says whether
+/// there are some.
+std::string without_lone_halves(std::string_view line, bool& has_some) {
+  const auto is_first = [](int unit) { return unit >= 0xD800 && unit < 0xDC00; };
+  const auto is_second = [](int unit) { return unit >= 0xDC00 && unit < 0xE000; };
+  constexpr std::size_t kEscape = 6;
+  std::string result;
+  if (line.find("\\ud") == line.npos && line.find("\\uD") == line.npos) return result = line;
+  for (std::size_t at = 0; at < line.size();) {
+    const int unit = line[at] == '\\' ? unit_at(line, at) : -1;
+    const bool pair = is_first(unit) && is_second(unit_at(line, at + kEscape));
+    const std::size_t length = line[at] != '\\' ? 1 : pair ? 2 * kEscape : unit >= 0 ? kEscape : 2;
+    const bool is_lone = !pair && (is_first(unit) || is_second(unit));
+    has_some = has_some || is_lone;
+    result += is_lone ? kNoCharacterInJson : line.substr(at, length);
+    at += length;
+  }
+  return result;
+}
+
+std::string with_quoted_numbers(std::string_view line, std::size_t mark) {
   std::string result;
   std::size_t copied = 0;
   each_word(line, [&](std::size_t begin, std::size_t length) {
     if (!needs_quotes(line.substr(begin, length))) return;
-    result.append(line, copied, begin - copied).append("\"").append(kMarkInJson);
+    result.append(line, copied, begin - copied).append("\"");
+    for (std::size_t i = 0; i < mark; ++i) result.append(kMarkInJson);
     result.append(line, begin, length).append("\"");
     copied = begin + length;
   });
@@ -85,33 +131,40 @@ std::string with_quoted_numbers(std::string_view line) {
 }
 
 /// A text of the log, or a number that was put in quotes here: one beyond the reals stays a text.
-ValueWord text_cell(const std::string& text) {
-  if (!text.starts_with(kMark)) return {ValueType::text, text};
+ValueWord text_cell(const std::string& text, const std::string& mark) {
+  if (!text.starts_with(mark)) return {ValueType::text, text};
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::string word = text.substr(1);
+  const std::string word = text.substr(mark.size());
   if (word == "NaN") return {ValueType::real, std::numeric_limits<double>::quiet_NaN()};
   if (word == "Infinity") return {ValueType::real, kInfinity};
   if (word == "-Infinity") return {ValueType::real, -kInfinity};
   return {ValueType::text, word};
 }
 
-/// An array, as JSON has it.
-std::string array_text(const Read& array) {
-  std::string text = array.dump(-1, ' ', false, Read::error_handler_t::replace);
-  for (std::size_t at = 0; (at = text.find(kMarkInJson, at)) != text.npos;) {
-    text.erase(at, kMarkInJson.size());
+void take_marks(Read& value, const std::string& mark) {
+  if (value.is_string()) {
+    auto& text = value.get_ref<std::string&>();
+    if (text.starts_with(mark)) text.erase(0, mark.size());
+  } else if (value.is_structured()) {
+    for (Read& part : value) take_marks(part, mark);
   }
-  return text;
 }
 
-void add_members(TableRows& rows, const std::string& prefix, const Read& object, int depth) {
+/// An array, as JSON has it.
+std::string array_text(Read array, const std::string& mark) {
+  take_marks(array, mark);
+  return array.dump(-1, ' ', false, Read::error_handler_t::replace);
+}
+
+void add_members(TableRows& rows, const std::string& prefix, const Read& object,
+                 const std::string& mark, int depth) {
   constexpr int kDepthMax = 8;
   for (const auto& [key, value] : object.items()) {
     const std::string name = prefix + key;
     if (name.size() > kLoggedNameMax) {
       rows.add(name, {});  // is refused, as all names would be that begin so
     } else if (value.is_object() && depth < kDepthMax) {
-      add_members(rows, name + ".", value, depth + 1);
+      add_members(rows, name + ".", value, mark, depth + 1);
     } else if (value.is_boolean()) {
       rows.add(name, {ValueType::boolean, std::int64_t{value.get<bool>()}});
     } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
@@ -121,9 +174,9 @@ void add_members(TableRows& rows, const std::string& prefix, const Read& object,
     } else if (value.is_number()) {
       rows.add(name, {ValueType::real, value.get<double>()});
     } else if (value.is_string()) {
-      rows.add(name, text_cell(value.get_ref<const std::string&>()));
+      rows.add(name, text_cell(value.get_ref<const std::string&>(), mark));
     } else if (!value.is_null()) {
-      rows.add(name, {ValueType::json, array_text(value)});
+      rows.add(name, {ValueType::json, array_text(value, mark)});
     }
   }
 }
@@ -144,10 +197,11 @@ bool is_deep(std::string_view line) {
   return false;
 }
 
-/// The object on a line; nullopt if there is none. What is nested very deeply is none.
-std::optional<Read> object_of(std::string_view line) {
-  if (line.find(kMarkInJson) != line.npos || is_deep(line)) return std::nullopt;
-  Read object = Read::parse(with_quoted_numbers(line), nullptr, false);
+/// The object on a line, with its mark; nullopt if there is none. What is nested very deeply is
+/// none.
+std::optional<Read> object_of(std::string_view line, std::size_t mark) {
+  if (is_deep(line)) return std::nullopt;
+  Read object = Read::parse(with_quoted_numbers(line, mark), nullptr, false);
   if (!object.is_object()) return std::nullopt;
   return object;
 }
@@ -158,20 +212,24 @@ void read_json_lines(const store::File& file, const std::string& name, const Tab
                      LoggedRun& run) {
   LineReader reader(file);
   TableRows rows(columns, run);
-  std::int64_t other = 0, first_other = 0;
+  std::int64_t other = 0, first_other = 0, halves = 0, first_halves = 0;
   for (LogLine line; reader.next(line);) {
     std::string_view text = line.content();
     if (line.number == 1) require_text_of_bytes(text);
     if (line.is_rest) continue;
     if (line.number == 1) text = without_mark(text);
     if (text.find_first_not_of(" \t\r") == text.npos) continue;
-    const std::optional<Read> object = line.is_cut ? std::nullopt : object_of(text);
+    bool has_halves = false;
+    const std::string whole = line.is_cut ? "" : without_lone_halves(text, has_halves);
+    const std::string mark(length_of_mark(whole), kMark);
+    const std::optional<Read> object = line.is_cut ? std::nullopt : object_of(whole, mark.size());
     if (!object) {
       if (other++ == 0) first_other = line.number;
       continue;
     }
+    if (has_halves && halves++ == 0) first_halves = line.number;
     rows.begin_row();
-    add_members(rows, {}, *object, 0);
+    add_members(rows, {}, *object, mark, 0);
     each_word(text, [&](std::size_t begin, std::size_t length) {
       if (is_inexact(text.substr(begin, length))) rows.note_inexact(text.substr(begin, length));
     });
@@ -180,6 +238,12 @@ void read_json_lines(const store::File& file, const std::string& name, const Tab
   if (other > 0) {
     run.remark(fmt::format("{}: {} left out that {} no JSON object, the first is line {}", name,
                            counted(other, "line"), other == 1 ? "is" : "are", first_other));
+  }
+  if (halves > 0) {
+    run.remark(
+        fmt::format("{}: {} {} halves of characters (\\ud800 to \\udfff alone), the first is "
+                    "line {}: U+FFFD stands for them",
+                    name, counted(halves, "line"), halves == 1 ? "has" : "have", first_halves));
   }
   rows.finish();
 }

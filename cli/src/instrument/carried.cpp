@@ -27,17 +27,12 @@ bool may_be_held(StateKind kind) {
 
 }  // namespace
 
-/// Whether the variable and all that it leads to keep their values: tensors and modules that a
-/// constant has or is can be changed all the same.
-bool Carried::is_frozen(int id) const {
-  const auto leads = [&](int one) {
-    const StateType type = types_.of(one);
-    return type.tensors || type.kind == StateKind::tensor || type.kind == StateKind::module ||
-           type.kind == StateKind::script || type.kind == StateKind::optimizer ||
-           type.kind == StateKind::scheduler;
-  };
-  return program_.variable(id).type.constant && !leads(id) &&
-         std::ranges::none_of(references_.shared(id), leads);
+/// Whether the variable and all that it leads to keep their values.
+bool Carried::is_frozen(Loop loop, int id) const {
+  if (!program_.variable(id).type.constant) return false;
+  const auto leads = [&](int one) { return types_.leads(one); };
+  return !leads(id) && std::ranges::none_of(references_.shared(id), leads) &&
+         !tensors_.in_loop(loop, id);
 }
 
 /// Everything that the statements of the loop may change, and what that refers to.
@@ -46,14 +41,15 @@ std::set<int> Carried::written(Loop loop) const {
   for (const int s : program_.steps_in(loop.body, program_.step(loop).whole)) {
     for (const auto& [variable, extent] : program_.effects().of(loop.body, s).writes) {
       out.insert(variable);
-      if (extent != Extent::rebound) through.insert(variable);
+      const Variable& v = program_.variable(variable);
+      const bool declares = v.body == loop.body && program_.step({v.body, s}).range.holds(v.at);
+      if (extent != Extent::rebound || (v.type.reference && !declares)) through.insert(variable);
     }
   }
   out.merge(drawn_from(loop));
   std::set<int> stood_for;
   for (const int variable : out) {
-    const bool changes = through.contains(variable) || program_.variable(variable).type.reference;
-    if (!changes || is_frozen(variable)) continue;
+    if (!through.contains(variable) || is_frozen(loop, variable)) continue;
     const auto& all = references_.shared(variable);
     stood_for.insert(all.begin(), all.end());
     const Variable& v = program_.variable(variable);
@@ -229,7 +225,7 @@ std::vector<CarriedVariable> Carried::changed(Loop loop) const {
     StateType type = types_.of(id);
     const bool handle = type.kind == StateKind::tensor || type.tensors;
     if (variable.type.constant && !is_object(type.kind) && !handle) continue;
-    if (variable.type.constant && type.kind == StateKind::other) continue;
+    if (type.kind == StateKind::other && is_frozen(loop, id)) continue;
     if (is_changed(loop, id, type.kind)) out.push_back({id, std::move(type)});
   }
   std::ranges::sort(out, {},
@@ -260,7 +256,7 @@ std::vector<int> Carried::hidden(Loop loop) const {
     const bool global = v.body < 0 && v.at != 0 && !program_.model().is_part(v.name);
     if (!global && !(v.body >= 0 && v.persistent)) continue;
     const StateKind kind = types_.of(id).kind;
-    if (v.type.constant || !is_changed(loop, id, kind)) continue;
+    if (is_frozen(loop, id) || !is_changed(loop, id, kind)) continue;
     out.push_back(id);
   }
   return out;
@@ -310,7 +306,7 @@ std::vector<int> Carried::unsaved_members(Loop loop) const {
   for (const int id : written(loop)) {
     const Variable& v = program_.variable(id);
     if (v.body >= 0 || !program_.model().is_field(v.name) ||
-        program_.model().is_kept_by_owner(v.name) || v.type.constant) {
+        program_.model().is_kept_by_owner(v.name) || is_frozen(loop, id)) {
       continue;
     }
     const StateKind kind = types_.of(id).kind;
@@ -411,7 +407,7 @@ bool Carried::sets(int body, int step, int variable) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader.is_name(k) || program_.model().resolve(body, reader.text(k), k) != variable)
       continue;
-    if (k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"))) continue;
+    if (is_member(reader, k)) continue;
     ++mentions;
     const bool cleared = reader.is(k + 1, ".") && k == range.begin &&
                          (reader.is(k + 2, "clear") || reader.is(k + 2, "assign"));
@@ -517,7 +513,7 @@ bool Carried::is_invariant(Loop loop, Range expression) const {
     }
     if (!reader.is_name(k)) continue;
     const std::string_view name = reader.text(k);
-    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    const bool member = is_member(reader, k);
     const std::size_t behind = std::max(reader.behind_angles(k + 1), k + 1);
     if (reader.is(behind, "(")) {
       const bool known = member ? sources::method_purity(name).pure || name == "parameters"

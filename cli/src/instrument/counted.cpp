@@ -247,10 +247,10 @@ class Counted {
         if (is_fraction(word)) return true;
         continue;
       }
-      const bool member = k > 0 && (reader_.is(k - 1, ".") || reader_.is(k - 1, "->"));
+      const bool member = is_member(reader_, k);
       if (!reader_.is_name(k) || reader_.is(k + 1, "(") || reader_.is(k + 1, "<") || member)
         continue;
-      if (reader_.is(k + 1, ".") || reader_.is(k + 1, "->") || reader_.is(k + 1, "::")) continue;
+      if (is_access(reader_, k + 1) || reader_.is(k + 1, "::")) continue;
       if (const auto words = fixed_.replacement(word)) {
         if (std::ranges::any_of(*words, [](auto one) { return is_fraction(one); })) return true;
         continue;

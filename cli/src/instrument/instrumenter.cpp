@@ -71,7 +71,7 @@ class Instrumenter {
   static std::string unused(const Body& body, std::initializer_list<const char*> names) {
     const auto is_used = [&](std::string_view name) {
       for (std::size_t k = body.piece->range.begin; k < body.piece->range.end; ++k) {
-        const bool member = k > 0 && (body.reader->is(k - 1, ".") || body.reader->is(k - 1, "->"));
+        const bool member = is_member(*body.reader, k);
         if (!member && body.reader->is(k, name)) return true;
       }
       return false;
@@ -119,11 +119,6 @@ class Instrumenter {
     const std::size_t at = program_.step(loop).whole.begin;
     return at > 0 && (reader.is(at - 1, "{") || reader.is(at - 1, "}") || reader.is(at - 1, ";") ||
                       reader.is_directive(at - 1));
-  }
-
-  static bool is_pointer(const StateType& type) {
-    return type.name.starts_with("unique_ptr") || type.name.starts_with("shared_ptr") ||
-           type.name.starts_with("make_unique") || type.name.starts_with("make_shared");
   }
 
   bool is_needed(std::string_view loop, int variable) const {
@@ -239,16 +234,17 @@ class Instrumenter {
   /// Why the object behind a pointer cannot be registered before the loop; empty if it can.
   std::string moving_object(Loop loop, const CarriedVariable& one) const {
     const Variable& v = program_.variable(one.variable);
-    const bool holder = one.type.kind == StateKind::module && one.type.own.empty();
-    if (!is_pointer(one.type) && !holder) return "";
+    const bool holder = one.type.kind == StateKind::module && types_.is_holder(one.type.own);
+    if (!is_pointer(one.type) && !holder && !one.type.objects) return "";
     const Fixed fixed(program_, types_, carried_, loop);
     const bool rebound = fixed.is_rebound(one.variable);
     const bool null = is_pointer(one.type) && fixed.is_maybe_null(one.variable);
     if (!rebound && !null) return "";
     return fmt::format("'{}' ({}) {}; is what it then holds state, and how would it be saved?",
                        v.name, one.type.name,
-                       rebound ? "may get another object in the loop"
-                               : "may hold no object where the loop begins");
+                       one.type.objects ? "may get other objects in the loop"
+                       : rebound        ? "may get another object in the loop"
+                                        : "may hold no object where the loop begins");
   }
 
   void keep(Loop loop, const CarriedVariable& one, std::vector<std::string>& checkpoints,
@@ -273,9 +269,17 @@ class Instrumenter {
       questions.push_back(std::move(question));
       return;
     }
+    if (types_.is_constant(one.variable) && !is_pointer(one.type)) {
+      questions.push_back(
+          fmt::format("the loop changes what '{}' leads to, and a constant is not restored; can it "
+                      "be declared without const, and be given to flor::checkpoints?",
+                      name));
+      return;
+    }
     kept.insert(one.variable);
-    const bool plain = one.type.kind == StateKind::number ||
-                       (one.type.kind == StateKind::container && !one.type.tensors);
+    const bool plain =
+        one.type.kind == StateKind::number ||
+        (one.type.kind == StateKind::container && !one.type.tensors && !one.type.objects);
     if (plain) {
       attached.push_back(name);
     } else if (!is_registered(loop, one.variable)) {
@@ -321,7 +325,7 @@ class Instrumenter {
         continue;
       }
       const bool can =
-          !v.binding &&
+          !v.binding && !types_.is_constant(one.variable) && moving_object(loop, one).empty() &&
           (one.type.kind == StateKind::number || one.type.kind == StateKind::container ||
            one.type.kind == StateKind::tensor || one.type.kind == StateKind::engine);
       if (!can)

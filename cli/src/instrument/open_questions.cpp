@@ -203,7 +203,7 @@ class Doubts {
 
   /// Whether a stream or file is opened there, but for one that is only read.
   bool opens_for_writing(const Reader& reader, std::size_t k) const {
-    if (k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"))) return false;
+    if (is_member(reader, k)) return false;
     if (reader.is(k, "ofstream") || reader.is(k, "fstream")) {
       const std::size_t open = reader.is_name(k + 1) ? k + 2 : k + 1;
       return reader.is(open, "(") || reader.is(open, "{");
@@ -228,7 +228,7 @@ class Doubts {
   /// Whether libtorch writes a file there: torch::save(net, path), archive.save_to(path).
   static bool saves(const Reader& reader, std::size_t k) {
     const bool torch = k > 1 && reader.is(k - 1, "::") && reader.is(k - 2, "torch");
-    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    const bool member = is_member(reader, k);
     return reader.is(k + 1, "(") &&
            ((torch && reader.is(k, "save")) || (member && reader.is(k, "save_to")));
   }
@@ -303,7 +303,7 @@ class Doubts {
       const Reader& reader = *program_.body(id).reader;
       for (std::size_t k = range.begin; k < range.end; ++k) {
         const bool qualified = k > 1 && reader.is(k - 1, "::");
-        const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+        const bool member = is_member(reader, k);
         const bool standard = !member && (!qualified || reader.is(k - 2, "std"));
         if (!standard ||
             !(reader.is(k + 1, "(") || reader.is(k + 1, "{") || reader.is_name(k + 1))) {

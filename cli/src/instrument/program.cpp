@@ -49,7 +49,7 @@ bool Program::is_called(const Body& by, Range range, int callee) const {
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader.is(k, one.piece->names.back())) continue;
     mentioned = true;
-    if (k == 0 || !(reader.is(k - 1, ".") || reader.is(k - 1, "->"))) return true;
+    if (!is_member(reader, k)) return true;
   }
   return !mentioned;
 }
@@ -101,7 +101,7 @@ bool Program::trains(int id, Range range, std::set<int>& seen) const {
   const Reader& reader = *body(id).reader;
   for (std::size_t k = range.begin; k + 1 < range.end; ++k) {
     if (!reader.is(k + 1, "(")) continue;
-    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    const bool member = is_member(reader, k);
     if (reader.is(k, "backward") || (member && reader.is(k, "step"))) return true;
   }
   for (const sources::Inner& inner : reader.source().structure.inner) {  // lambdas called by name
@@ -142,7 +142,7 @@ bool Program::mentions(int id, Range range, int variable) const {
   const Reader& reader = *body(id).reader;
   for (std::size_t k = range.begin; k < range.end; ++k) {
     if (!reader.is_name(k) || reader.text(k) != this->variable(variable).name) continue;
-    const bool member = k > 0 && (reader.is(k - 1, ".") || reader.is(k - 1, "->"));
+    const bool member = is_member(reader, k);
     const bool of_this = k > 1 && reader.is(k - 2, "this");
     if ((!member || of_this) && model_->resolve(id, reader.text(k), k) == variable) return true;
   }

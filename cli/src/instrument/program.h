@@ -81,6 +81,15 @@ class Program {
   bool uses_torch_ = false;
 };
 
+/// Whether a member is named after the token at `k`.
+inline bool is_access(const Reader& reader, std::size_t k) {
+  return reader.is(k, ".") || reader.is(k, "->");
+}
+/// Whether the name at `k` is that of a member of something.
+inline bool is_member(const Reader& reader, std::size_t k) {
+  return k > 0 && is_access(reader, k - 1);
+}
+
 inline bool is_within(Range outer, Range inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;
 }

@@ -46,6 +46,22 @@ std::size_t next_operator(const Reader& reader, Range range) {
 
 }  // namespace
 
+std::optional<std::size_t> called_name(const Reader& reader, std::size_t open) {
+  if (open == 0) return std::nullopt;
+  std::size_t k = open - 1;
+  if (reader.is(k, ">")) {
+    int depth = 0;
+    for (; k > 0; --k) {
+      depth += reader.is(k, ">") ? 1 : reader.is(k, "<") ? -1 : 0;
+      if (depth == 0) break;
+      if (reader.is(k, ";") || reader.is(k, "{")) return std::nullopt;
+    }
+    if (k == 0) return std::nullopt;
+    --k;
+  }
+  return reader.is_name(k) ? std::optional(k) : std::nullopt;
+}
+
 const References::Known& References::known(int variable) const {
   const auto found = known_.find(variable);
   if (found != known_.end()) return found->second;

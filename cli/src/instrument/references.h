@@ -5,15 +5,16 @@
 #include "instrument/program.h"
 #include "instrument/state_type.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace flor::instrument {
 
-/// Whether a member is named after the token at `k`.
-inline bool is_access(const Reader& reader, std::size_t k) {
-  return reader.is(k, ".") || reader.is(k, "->");
-}
+/// The name that is called by the bracket at `open`, also with template arguments; nothing if none
+/// is, as in (a) and static_cast<T>(a).
+std::optional<std::size_t> called_name(const Reader& reader, std::size_t open);
 
 class References {
  public:
@@ -30,6 +31,12 @@ class References {
 
   /// Whether the variable is initialized with a lambda.
   bool is_lambda(int variable) const;
+
+  /// Whether a change in place of the value of the expression may be one of the variable.
+  bool reaches(int body, Range expression, int variable) const {
+    return std::ranges::any_of(roots(body, expression, true, 0),
+                               [&](int root) { return reaches(root, variable); });
+  }
 
   /// Whether `named` is the variable, or a reference to it or a part of it.
   bool is_it(int named, int variable) const {

@@ -69,6 +69,46 @@ bool StateTypes::has_tensors(int id) const {
   return false;
 }
 
+bool StateTypes::is_constant(int id) const {
+  const Place place = declaration_of(id);
+  const auto declared = place.reader ? place.reader->declared(place.at, place.begin) : std::nullopt;
+  if (!declared || declared->binding) return false;
+  bool constant = false;
+  for (std::size_t k = declared->type.begin; k < declared->type.end;) {
+    if (place.reader->is(k, "*")) constant = false;  // what it points to was
+    constant = constant || place.reader->is(k, "const");
+    k = std::max(place.reader->behind_angles(k), k + 1);
+  }
+  return constant;
+}
+
+bool StateTypes::leads(int id, int depth) const {
+  const sources::Type& declared = program_.variable(id).type;
+  const StateType type = of(id);
+  return type.tensors || type.kind == StateKind::tensor || type.kind == StateKind::module ||
+         type.kind == StateKind::script || type.kind == StateKind::optimizer ||
+         type.kind == StateKind::scheduler || declared.pointer || is_pointer(type) ||
+         has_leading_member(type.own, depth) || has_leading_member(declared.own, depth) ||
+         has_leading_member(declared.element, depth);
+}
+
+bool StateTypes::has_leading_member(std::string_view own, int depth) const {
+  if (own.empty() || depth > kDepthMax) return false;
+  return std::ranges::any_of(program_.model().fields_of(own), [&](std::string_view name) {
+    const int field = program_.model().resolve_shared(name);
+    return program_.variable(field).type.reference || is_mutable(field) || leads(field, depth + 1);
+  });
+}
+
+bool StateTypes::is_mutable(int field) const {
+  const Place place = declaration_of(field);
+  for (std::size_t k = place.at; place.reader && k-- > place.begin;) {
+    if (place.reader->is(k, "mutable")) return true;
+    if (place.reader->is(k, ";") || place.reader->is(k, "{") || place.reader->is(k, "}")) break;
+  }
+  return false;
+}
+
 /// Finds the data sets that loaders are made of: questions about them are asked of the loaders.
 void StateTypes::find_data() {
   const auto& variables = program_.model().variables();
@@ -100,12 +140,14 @@ void StateTypes::find_modules() {
               (layer && word.ends_with("Impl")) || modules_.contains(word)) {
             more = modules_.insert(facts.name).second || more;
           }
+          if (word == "ModuleHolder") holders_.insert(facts.name);
           if (word == "Optimizer" || optimizers_.contains(word)) optimizers_.insert(facts.name);
         }
       }
       for (std::size_t k = 0; k + 2 < tokens.size(); ++k) {
         if (tokens[k].text.starts_with("TORCH_MODULE") && tokens[k + 1].is("(")) {
           modules_.insert(tokens[k + 2].text);
+          holders_.insert(tokens[k + 2].text);
         }
       }
     }
@@ -284,6 +326,9 @@ StateType StateTypes::of_tokens(const Reader& reader, Range type, int depth) con
         const bool size = word == "array" && part.begin > k + 2;
         if (!size && kind_of_container(element.kind) == StateKind::other)
           found.kind = StateKind::other;
+        found.objects = found.objects || element.objects || is_pointer(element) ||
+                        element.kind == StateKind::module || element.kind == StateKind::optimizer ||
+                        element.kind == StateKind::scheduler;
       }
     } else {
       found = of_word(word, around);
@@ -304,7 +349,7 @@ bool StateTypes::is_tensor_chain(const Reader& reader, Range value, std::size_t 
   const bool made = k >= value.begin + 2 && reader.is(value.begin, "torch") &&
                     'a' <= reader.text(k)[0] && reader.text(k)[0] <= 'z' && reader.is(k + 1, "(");
   bool tensor = made;
-  if (k == value.begin && (reader.is(k + 1, ".") || reader.is(k + 1, "->"))) {
+  if (k == value.begin && is_access(reader, k + 1)) {
     for (std::size_t b = 0; b < program_.model().bodies().size(); ++b) {
       const auto id = static_cast<int>(b);
       const Body& body = program_.body(id);

@@ -23,28 +23,11 @@ constexpr std::array<std::string_view, 13> kHarmless = {
     "forward",    "as_const",         "tuple_size",      "shared_ptr",    "unique_ptr",
     "string",     "move_if_noexcept", "initializer_list"};
 /// Functions that hand on what they get to the call around them.
-constexpr std::array<std::string_view, 5> kPassing = {"ref", "forward", "move", "tie", "addressof"};
+constexpr std::array<std::string_view, 8> kPassing = {"ref", "cref",      "forward",  "move",
+                                                      "tie", "addressof", "as_const", "get"};
 
 /// Whether libtorch marks a function of that name as one that writes to its first argument.
 bool writes_first(std::string_view name) { return name.ends_with('_') || name.ends_with("_out"); }
-
-/// The name that is called by the parenthesis at `open`; kNone if none is.
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-std::size_t called_name(const Reader& reader, std::size_t open) {
-  if (open == 0) return kNone;
-  std::size_t k = open - 1;
-  if (reader.is(k, ">")) {
-    int depth = 0;
-    for (; k > 0; --k) {
-      depth += reader.is(k, ">") ? 1 : reader.is(k, "<") ? -1 : 0;
-      if (depth == 0) break;
-      if (reader.is(k, ";") || reader.is(k, "{")) return kNone;
-    }
-    if (k == 0) return kNone;
-    --k;
-  }
-  return reader.is_name(k) ? k : kNone;
-}
 
 /// Whether the macro's text may change a variable that it names or gets.
 bool macro_changes(const Source& source, const Inner& macro) {
@@ -199,7 +182,7 @@ bool TensorChanges::by_name(int body, Range range, int variable, Seen& seen) con
         if (source.tokens.all[i].is(own_name) && macro_changes(source, *macro)) return true;
       }
     }
-    const bool member = k > 0 && is_access(reader, k - 1) && !reader.is(k - 2, "this");
+    const bool member = is_member(reader, k) && !reader.is(k - 2, "this");
     if (member && !model.is_field(word)) continue;
     const int named = member ? model.resolve_shared(word) : model.resolve(body, word, k);
     if (!references_.reaches(named, variable)) continue;
@@ -214,9 +197,15 @@ bool TensorChanges::by_name(int body, Range range, int variable, Seen& seen) con
     while (around && reader.is(*around, "{")) around = reader.bracket_around(*around);
     for (std::size_t at = k; around && *around > range.begin && reader.is(*around, "(");) {
       if (by_call(body, *around, at, variable, seen)) return true;
-      const std::size_t name = called_name(reader, *around);
-      if (name == kNone || !one_of(reader.text(name), kPassing)) break;
-      at = name;
+      const auto name = called_name(reader, *around);
+      const std::size_t close = reader.behind(*around) - 1;
+      if (name && !one_of(reader.text(*name), kPassing)) break;
+      const bool whole = !name || !reader.is(*name, "get");
+      if (by_chain(reader, close, range.end, container && whole) &&
+          references_.reaches(body, {*around + 1, close}, variable)) {
+        return true;
+      }
+      at = name.value_or(close);
       around = reader.bracket_around(*around);
     }
   }
@@ -228,8 +217,8 @@ bool TensorChanges::by_call(int body, std::size_t open, std::size_t at, int vari
                             Seen& seen) const {
   const Reader& reader = *program_.body(body).reader;
   const sources::Model& model = program_.model();
-  const std::size_t name = called_name(reader, open);
-  if (name == kNone || name == 0) return false;
+  const std::size_t name = called_name(reader, open).value_or(0);
+  if (name == 0) return false;
   const std::string_view word = reader.text(name);
   const auto parts = reader.split({open + 1, reader.behind(open) - 1});
   std::size_t index = 0;
@@ -281,7 +270,11 @@ bool TensorChanges::by_call(int body, std::size_t open, std::size_t at, int vari
           return by_lambda(body, inner, index, seen);
         }
       }
-      return types_.of(callee).kind == StateKind::other && types_.of(callee).own.empty();
+      const auto& parts_of = references_.targets(callee);
+      const bool layer = !parts_of.empty() && std::ranges::all_of(parts_of, [&](int one) {
+        return types_.of(one).objects;  // for (auto& net : nets) net(x)
+      });
+      return !layer && types_.of(callee).kind == StateKind::other && types_.of(callee).own.empty();
     }
   }
   if (!model.functions(word).empty() || model.is_class(word)) return false;  // by_function

@@ -185,14 +185,20 @@ void Model::find_foreign_bases(const std::vector<const Source*>& sources) {
   }
 }
 
-/// Finds aliases such as using Data = std::vector<Batch>;
+/// Finds aliases such as using Data = std::vector<Batch>; and typedef int& Reference;
 void Model::find_aliases(const Source& source) {
   const Reader& reader = *readers_.emplace_back(std::make_unique<Reader>(source));
   for (std::size_t k = 0; k + 3 < reader.size(); ++k) {
-    if (!reader.is(k, "using") || !reader.is_name(k + 1) || !reader.is(k + 2, "=")) continue;
-    std::size_t end = k + 3;
-    while (end < reader.size() && !reader.is(end, ";")) ++end;
-    aliases_[reader.text(k + 1)] = type_of(reader, {k + 3, end});
+    const bool renames = reader.is(k, "typedef");
+    const bool defines = reader.is(k, "using") && reader.is_name(k + 1) && reader.is(k + 2, "=");
+    if (!renames && !defines) continue;
+    std::size_t end = k + 1;
+    while (end < reader.size() && !reader.is(end, ";") && !(renames && reader.is(end, "{"))) ++end;
+    if (defines) {
+      aliases_[reader.text(k + 1)] = type_of(reader, {k + 3, end});
+    } else if (reader.is(end, ";") && reader.is_name(end - 1)) {
+      aliases_[reader.text(end - 1)] = type_of(reader, {k + 1, end - 1});
+    }
   }
 }
 
@@ -297,15 +303,17 @@ void Model::add_declaration(const Reader& reader, const Piece& piece) {
   body.piece = &piece;
   body.head = {piece.range.begin, piece.range.begin};
   body.block = piece.range;
-  body.result = add_variable(
-      {.name = "return", .body = static_cast<int>(bodies_.size()) - 1, .type = {}, .is_result = true});
+  body.result = add_variable({.name = "return",
+                              .body = static_cast<int>(bodies_.size()) - 1,
+                              .type = {},
+                              .is_result = true});
 }
 
 void Model::find_kept_by_owner(const Reader& reader) {
   for (std::size_t k = 0; k + 1 < reader.size(); ++k) {
     const std::string_view word = reader.text(k);
-    if (!reader.is(k + 1, "(") || (word != "register_module" && word != "register_parameter" &&
-                                   word != "register_buffer")) {
+    if (!reader.is(k + 1, "(") ||
+        (word != "register_module" && word != "register_parameter" && word != "register_buffer")) {
       continue;
     }
     for (std::size_t i = k + 2; i < reader.behind(k + 1); ++i) {
@@ -340,8 +348,7 @@ int Model::add_variable(Variable variable) {
 int Model::shared(std::string_view name) {
   const auto [found, inserted] = shared_.try_emplace(name, 0);
   if (inserted) {
-    found->second =
-        add_variable({.name = name, .type = {}, .persistent = true});
+    found->second = add_variable({.name = name, .type = {}, .persistent = true});
   }
   return found->second;
 }
@@ -357,15 +364,14 @@ Range Model::scope_of(const Body& body, std::size_t at) const {
   if (!reader.is(*around, "(") || *around == 0) return {};
   const std::size_t before = *around - 1;
   if (reader.is(before, "for") || reader.is(before, "if") || reader.is(before, "while") ||
-      reader.is(before, "switch") || reader.is(before, "catch") ||
-      reader.is(before, "constexpr")) {
+      reader.is(before, "switch") || reader.is(before, "catch") || reader.is(before, "constexpr")) {
     const bool ends = reader.is(at + 1, "=") || reader.is(at + 1, "{") || reader.is(at + 1, ":") ||
                       reader.is(at + 1, "]") || reader.is(at + 1, ",") || reader.is(at + 1, "(");
     if (!ends && !reader.is(before, "catch")) return {};
     const std::size_t keyword = reader.is(before, "constexpr") ? before - 1 : before;
     if (reader.is(keyword, "catch")) return {at, reader.behind(reader.behind(*around))};
-    return {at, statement_end(reader.source().tokens.all, reader.source().structure.brackets,
-                              keyword)};
+    return {at,
+            statement_end(reader.source().tokens.all, reader.source().structure.brackets, keyword)};
   }
   if (reader.is(before, "]")) {
     const Inner* lambda = lambda_at(reader.source(), reader.opening(before));
@@ -393,7 +399,10 @@ void Model::find_locals(int id, Range range) {
     if (in_head && parameters_over) continue;
     const Range scope = scope_of(body, declarator);
     if (scope.empty()) continue;
-    Variable variable{.name = reader.text(k), .body = id, .scope = scope, .at = k,
+    Variable variable{.name = reader.text(k),
+                      .body = id,
+                      .scope = scope,
+                      .at = k,
                       .type = type_of(reader, found->type)};
     variable.array = reader.is(k + (wrapped ? 2 : 1), "[");
     variable.binding = found->binding;
@@ -419,8 +428,8 @@ void Model::find_locals(int id, Range range) {
   }
   for (std::size_t i = 0; i < body.parameters.size(); ++i) {
     if (body.parameters[i] < 0) {
-      body.parameters[i] = add_variable({.name = "", .body = id, .type = {},
-                                         .parameter = static_cast<int>(i)});
+      body.parameters[i] =
+          add_variable({.name = "", .body = id, .type = {}, .parameter = static_cast<int>(i)});
     }
   }
 }
@@ -456,8 +465,8 @@ Type Model::type_of(const Reader& reader, Range tokens) const {
     // Assignments to such a type change what it refers to.
     type.reference = type.reference || word == "decltype" ||
                      (depth > 0 && word == "&" && (first == "tuple" || first == "pair"));
-    pointer = pointer || word == "*" || (depth > 0 && word == "&") ||
-              word == "shared_ptr" || word == "reference_wrapper" || word == "function";
+    pointer = pointer || word == "*" || (depth > 0 && word == "&") || word == "shared_ptr" ||
+              word == "reference_wrapper" || word == "function";
     if (depth > 0) {
       const bool torch = is_torch_namespace(word) || reader.is(k - 1, "::");
       if (torch && word == "Tensor") {
