@@ -149,10 +149,10 @@ class FigureMaker {
   }
 
   void add_band(const Series& series, Curve& curve) const {
-    constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
     for (std::size_t i = 0; i < series.spreads.size(); ++i) {
       const Point& mean = curve.points[i];
-      const double deviation = series.spreads[i].deviation().value_or(kGap);
+      const double deviation = series.spreads[i].deviation().value_or(kNoNumber);
       double low = mean.y - deviation;
       // A logarithmic axis has no place for the value: the band reaches down to its edge.
       if (plan_.logarithmic && low <= 0) low = -std::numeric_limits<double>::infinity();

@@ -17,9 +17,9 @@ namespace {
 
 /// The argument that this column shows for the run; null if it shows something else.
 const store::Argument* argument_in(const ListedRun& facts, std::string_view name) {
-  constexpr std::string_view kArgument = "arg:";
-  const bool is_named = name.starts_with(kArgument);
-  if (is_named) name.remove_prefix(kArgument.size());
+  constexpr std::string_view kPrefix = "arg:";
+  const bool is_named = name.starts_with(kPrefix);
+  if (is_named) name.remove_prefix(kPrefix.size());
   if (!is_named && (builtin_column(name) ||
                     std::ranges::find(facts.metrics, name, &store::MetricSummary::name) !=
                         facts.metrics.end())) {

@@ -11,8 +11,8 @@
 namespace flor::detail {
 namespace {
 
-Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+Clock::duration duration_of(double in_seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(in_seconds));
 }
 
 }  // namespace

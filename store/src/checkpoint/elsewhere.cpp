@@ -36,8 +36,8 @@ constexpr const char* kVariable = "FLOR_ELSEWHERE";
 constexpr std::int64_t kNumbers = -(std::int64_t{1} << 62);
 
 /// How often, and with which pause, to try again while another worker fetches for the same run.
-constexpr int kTries = 600;
-constexpr std::chrono::milliseconds kPause{100};
+constexpr int kFetchTries = 600;
+constexpr std::chrono::milliseconds kFetchPause{100};
 
 struct Outcome {
   int status = -1;
@@ -191,11 +191,11 @@ std::int64_t Elsewhere::bring(const Store& store, std::int64_t id, std::int64_t 
   const Run run = store.catalog().run(id).value();
   const CheckpointKey key = facts_of(checkpoint).info().key;
   Outcome outcome;
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kFetchTries; ++tries) {
     outcome = store::run({flor_, "--home", store.home().string(), "fetch", run.key, url_,
                           "--checkpoint", print_place(key), "--json"});
     if (outcome.status != static_cast<int>(ExitStatus::busy)) break;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kFetchPause);
   }
   if (outcome.status != 0) {
     throw Error(fmt::format("a checkpoint of run {} did not come from {}: {}", run.key, url_,

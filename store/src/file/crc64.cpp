@@ -9,7 +9,7 @@ constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // reflected
 constexpr std::size_t kSlices = 8;                         // bytes processed per step
 
 /// Returns the CRC's remainder after one more bit (multiplied by x).
-constexpr std::uint64_t step(std::uint64_t remainder) {
+constexpr std::uint64_t crc_step(std::uint64_t remainder) {
   return (remainder >> 1) ^ ((remainder & 1) != 0 ? kPolynomial : 0);
 }
 
@@ -20,7 +20,7 @@ constexpr Tables make_tables() {
   Tables tables{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
     std::uint64_t remainder = byte;
-    for (int bit = 0; bit < 8; ++bit) remainder = step(remainder);
+    for (int bit = 0; bit < 8; ++bit) remainder = crc_step(remainder);
     tables[0][byte] = remainder;
   }
   for (std::size_t slice = 1; slice < kSlices; ++slice) {
@@ -32,7 +32,7 @@ constexpr Tables make_tables() {
   return tables;
 }
 
-constexpr Tables kTables = make_tables();
+constexpr Tables kCrcTables = make_tables();
 
 }  // namespace
 
@@ -40,14 +40,14 @@ std::uint64_t crc64(std::span<const std::byte> bytes, std::uint64_t before) {
   std::uint64_t remainder = ~before;
   const auto take = [&](std::byte byte) {
     remainder =
-        (remainder >> 8) ^ kTables[0][(remainder ^ std::to_integer<std::uint64_t>(byte)) & 0xFF];
+        (remainder >> 8) ^ kCrcTables[0][(remainder ^ std::to_integer<std::uint64_t>(byte)) & 0xFF];
   };
   while (bytes.size() >= kSlices) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < kSlices; ++i) {
       const std::uint64_t byte =
           (remainder >> (8 * i) ^ std::to_integer<std::uint64_t>(bytes[i])) & 0xFF;
-      sum ^= kTables[kSlices - 1 - i][byte];
+      sum ^= kCrcTables[kSlices - 1 - i][byte];
     }
     remainder = sum;
     bytes = bytes.subspan(kSlices);
@@ -61,7 +61,7 @@ std::optional<std::uint64_t> flipped_bit(std::uint64_t size, std::uint64_t diffe
   std::uint64_t left = kPolynomial;
   for (std::uint64_t bit = 8 * size; bit > 0; --bit) {
     if (left == difference) return bit - 1;
-    left = step(left);
+    left = crc_step(left);
   }
   return std::nullopt;
 }

@@ -21,7 +21,7 @@ namespace flor::store {
 namespace {
 
 constexpr std::string_view kFileMagic = "FLORFRMS";
-constexpr std::uint32_t kFormat = 2;
+constexpr std::uint32_t kFrameFormat = 2;
 constexpr std::uint32_t kFrameMark = 0x454D5246;  // "FRME"
 constexpr std::size_t kFrameAlignment = 8;
 constexpr std::size_t kFrameWindowBytes = 256 * 1024;  // bytes per read
@@ -105,7 +105,7 @@ void append_file_header(std::vector<std::byte>& out, std::uint64_t id) {
   out.resize(begin + kFileHeaderBytes);
   const auto header = std::span(out).subspan(begin);
   std::memcpy(header.data(), kFileMagic.data(), kFileMagic.size());
-  put(header.subspan(8), kFormat);
+  put(header.subspan(8), kFrameFormat);
   put(header.subspan(12), std::uint32_t{kFileHeaderBytes});
   put(header.subspan(16), id);
   seal(header, 0);
@@ -217,9 +217,10 @@ void FrameReader::Impl::read_file_header() {
     throw Damaged(fmt::format("{} does not start with Flor's file header: run `flor fsck`",
                               file.path().string()));
   }
-  if (const auto format = get<std::uint32_t>(std::span(header).subspan(8)); format != kFormat) {
+  if (const auto format = get<std::uint32_t>(std::span(header).subspan(8));
+      format != kFrameFormat) {
     throw NewerFormat(fmt::format("{} has format {}, this Flor reads {}: update Flor",
-                                  file.path().string(), format, kFormat));
+                                  file.path().string(), format, kFrameFormat));
   }
   if (health == Health::mended) {
     damage.push_back(

@@ -50,7 +50,7 @@ constexpr std::uint16_t kEvaluation = 1;
 using Key = std::tuple<Digest, std::string, std::string, std::string, std::string>;
 using Events = std::map<Key, EvaluationEvent>;
 
-void put(Events& events, EvaluationEvent event) {
+void put_event(Events& events, EvaluationEvent event) {
   Key key{event.content, event.spec, event.digest, event.arguments, event.run};
   const auto [found, is_new] = events.try_emplace(std::move(key), event);
   if (!is_new && counts_before(event, found->second)) found->second = std::move(event);
@@ -66,7 +66,7 @@ JournalPosition read_log(Filesystem& filesystem, const fs::path& path, JournalPo
     JournalReader reader(filesystem, path, from);
     while (const auto frame = reader.next()) {
       if (static_cast<std::uint16_t>(frame->kind) != kEvaluation) continue;
-      put(events, read_fields<EvaluationEvent>(frame->payload));
+      put_event(events, read_fields<EvaluationEvent>(frame->payload));
     }
     damage.insert(damage.end(), reader.damage().begin(), reader.damage().end());
     JournalPosition end = reader.position();

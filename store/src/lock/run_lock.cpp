@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 
 /// How often, and with which pause, locking is tried: processes that ask whether the run lives hold
 /// a shared lock for a moment, which must not prevent the run from starting.
-constexpr int kTries = 50;
-constexpr milliseconds kPause{5};
+constexpr int kLockTries = 50;
+constexpr milliseconds kLockPause{5};
 
 bool try_lock(int descriptor, int operation) { return lock_file(descriptor, operation | LOCK_NB); }
 
@@ -54,13 +54,13 @@ void RunLock::forget_in_child() noexcept {
 std::optional<RunLock> Store::lock_run(std::string_view key) {
   const std::filesystem::path path = impl_->database->paths.lock(key);
   require_directory_in_home(path.parent_path());  // a copied store may lack the directory
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kLockTries; ++i) {
     const int descriptor = open_in_home(path, O_RDWR | O_CREAT);
     if (descriptor < 0) throw_system_error("create the lock", path, errno);
     const bool locked = try_lock(descriptor, LOCK_EX);
     if (locked && is_linked(descriptor)) return RunLock(descriptor, path.string());
     ::close(descriptor);
-    if (!locked) std::this_thread::sleep_for(kPause);
+    if (!locked) std::this_thread::sleep_for(kLockPause);
   }
   return std::nullopt;
 }

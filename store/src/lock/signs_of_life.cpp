@@ -13,7 +13,7 @@ namespace {
 
 /// Calls `visit` for each entry of a directory; for none if it cannot be read.
 template <typename Visit>
-void each_entry(const std::filesystem::path& directory, Visit visit) {
+void visit_entries(const std::filesystem::path& directory, Visit visit) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error)) {
@@ -25,7 +25,7 @@ void each_entry(const std::filesystem::path& directory, Visit visit) {
 
 std::vector<std::string> locked_runs(const Store& store) {
   std::vector<std::string> keys;
-  each_entry(store.impl().database->paths.locks(), [&](const std::filesystem::path& path) {
+  visit_entries(store.impl().database->paths.locks(), [&](const std::filesystem::path& path) {
     if (path.extension() == ".lock") keys.push_back(path.stem().string());
   });
   std::ranges::sort(keys);
@@ -35,8 +35,8 @@ std::vector<std::string> locked_runs(const Store& store) {
 std::int64_t last_sign_us(const Store& store, std::string_view key) {
   constexpr std::int64_t kMicrosecond = 1'000'000, kNanoseconds = 1'000;
   std::int64_t last = 0;
-  each_entry(store.impl().database->paths.run(key), [&](const std::filesystem::path& writer) {
-    each_entry(writer, [&](const std::filesystem::path& file) {
+  visit_entries(store.impl().database->paths.run(key), [&](const std::filesystem::path& writer) {
+    visit_entries(writer, [&](const std::filesystem::path& file) {
       struct stat facts {};
       if (::lstat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
       last = std::max(last,

@@ -28,7 +28,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::uint8_t kArchiveDepthMax = 64;
 /// A batch is committed when it has about this many bytes of new records.
-constexpr std::uint64_t kBatchBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kCommitBytes = std::uint64_t{256} << 20;
 /// Up to this many bytes, encoded chunks wait in memory until it is known whether their group
 /// becomes smaller.
 constexpr std::uint64_t kHeldBytes = std::uint64_t{256} << 20;
@@ -87,7 +87,7 @@ class Archiver {
     try {
       for (const auto& group : plan.groups()) {
         write_group(plan, group);
-        if (here_.appended() + elsewhere_.appended() >= kBatchBytes) commit();
+        if (here_.appended() + elsewhere_.appended() >= kCommitBytes) commit();
       }
       commit();
     } catch (...) {

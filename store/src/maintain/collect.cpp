@@ -50,7 +50,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// Number of rows deleted in one transaction. It takes some milliseconds, during which writers
 /// wait.
-constexpr std::size_t kBatch = 10'000;
+constexpr std::size_t kCollectBatch = 10'000;
 
 /// Number of runs that receive events in one transaction, whose journals are all open.
 constexpr std::size_t kRunsAtOnce = 32;
@@ -363,11 +363,11 @@ class Collector {
                   const std::function<void(Connection&)>& begin = {},
                   const std::function<void(Writing&)>& finish = {}) {
     constexpr std::size_t kLeast = 16;
-    std::size_t batch = kBatch;
+    std::size_t batch = kCollectBatch;
     for (std::size_t next = 0; next < count;) {
       const Lock lock(database_.mutex);
       Connection& connection = database_.connection;
-      if (batch < kBatch) connection.truncate_log();
+      if (batch < kCollectBatch) connection.truncate_log();
       const std::size_t end = std::min(count, next + batch);
       try {
         Writing writing(database_);

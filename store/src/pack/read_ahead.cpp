@@ -10,7 +10,7 @@ namespace flor::store {
 namespace {
 
 /// The records in a batch of this many bytes are sorted, merged and requested together.
-constexpr std::uint64_t kBatchBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kTogetherBytes = std::uint64_t{4} << 20;
 /// How far to read ahead of the decoding threads: much more than a disk has in flight, and little
 /// compared with the page cache.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
@@ -51,7 +51,7 @@ void ReadAhead::run() const {
     }
     begin = std::max(begin, now);
     std::size_t end = begin;
-    for (std::uint64_t bytes = 0; end < trees.size() && bytes < kBatchBytes; ++end) {
+    for (std::uint64_t bytes = 0; end < trees.size() && bytes < kTogetherBytes; ++end) {
       bytes += trees[end].stored_bytes;
     }
     for (std::size_t i = begin; i < end; ++i) asked += trees[i].stored_bytes;

@@ -28,7 +28,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 /// The tables of a queue, each with the condition for rows to take from an old index. Results that
 /// came with fetched runs are not jobs of this home.
-constexpr std::pair<const char*, const char*> kTables[] = {
+constexpr std::pair<const char*, const char*> kKeptTables[] = {
     {"evaluator", "1"},
     {"job", "id NOT IN (SELECT job FROM old.fetched_result)"},
     {"job_result", "job NOT IN (SELECT job FROM old.fetched_result)"},
@@ -72,7 +72,7 @@ class Attached {
 void salvage(Connection& to, const fs::path& from) {
   try {
     Attached old(to, from);
-    for (const auto& [table, condition] : kTables) {
+    for (const auto& [table, condition] : kKeptTables) {
       try {
         old.copy(table, "1");
       } catch (const Error&) {
@@ -90,7 +90,7 @@ void copy_from_index(Connection& to, const fs::path& index) {
   Attached old(to, index);
   to.execute("BEGIN");
   try {
-    for (const auto& [table, condition] : kTables) old.copy(table, condition);
+    for (const auto& [table, condition] : kKeptTables) old.copy(table, condition);
     to.execute("COMMIT");
   } catch (...) {
     to.roll_back();
@@ -107,8 +107,8 @@ struct KnownJob {
   std::int64_t finished_us = 0;  ///< 0: it has not ended
 };
 
-std::optional<KnownJob> find(Connection& connection, const EvaluationEvent& event,
-                             std::int64_t evaluator) {
+std::optional<KnownJob> find_job(Connection& connection, const EvaluationEvent& event,
+                                 std::int64_t evaluator) {
   const auto row = connection(
       "SELECT id, state, coalesce(finished_us, 0) FROM job WHERE content = ?1 AND evaluator = ?2 "
       "AND arguments = ?3",
@@ -120,7 +120,7 @@ std::optional<KnownJob> find(Connection& connection, const EvaluationEvent& even
 /// Enters the latest event that the logs have about an evaluation.
 void enter(Connection& connection, const EvaluationEvent& event) {
   const std::int64_t evaluator = put_evaluator(connection, event.spec, event.digest);
-  const auto known = find(connection, event, evaluator);
+  const auto known = find_job(connection, event, evaluator);
   if (event.end == EvaluationEnd::forgotten) {
     // The event is from a process that was killed while it deleted the job. A job that was queued
     // again meanwhile stays.

@@ -41,12 +41,12 @@ void sort_by_age(std::vector<LoadedUnit>& units) {
 }
 
 /// Loads the units of some runs. The first run defines the numbers of epochs.
-class Loader {
+class UnitLoader {
  public:
   /// `run`: the run whose checkpoints represent the units. `leader`: the run whose values are the
   /// scores, if it has logged the metric.
-  Loader(Connection& connection, std::int64_t run, std::int64_t leader,
-         std::vector<std::int64_t> runs, bool goes_on)
+  UnitLoader(Connection& connection, std::int64_t run, std::int64_t leader,
+             std::vector<std::int64_t> runs, bool goes_on)
       : connection_(connection),
         run_(run),
         leader_(leader),
@@ -367,12 +367,12 @@ std::vector<LoadedUnit> load_units(Connection& connection, std::int64_t run) {
         return may_go_on(connection, member);
       });
   const std::int64_t leader = together.runs.front();
-  return Loader(connection, run, leader, std::move(together.runs), goes_on).load();
+  return UnitLoader(connection, run, leader, std::move(together.runs), goes_on).load();
 }
 
 std::vector<LoadedUnit> load_own_units(Connection& connection, std::int64_t run) {
   const std::int64_t leader = runs_together(connection, run).runs.front();
-  return Loader(connection, run, leader, {run}, may_go_on(connection, run)).load();
+  return UnitLoader(connection, run, leader, {run}, may_go_on(connection, run)).load();
 }
 
 std::vector<Score> load_scores(Connection& connection, std::string_view metric,

@@ -140,12 +140,12 @@ class RunReader {
     start.environment.clear();
   }
 
-  const RecordedCommand& command(std::string_view json) {
-    if (json != command_json_) {
-      const auto words = list_from_json(json);
+  const RecordedCommand& command(std::string_view text) {
+    if (text != command_json_) {
+      const auto words = list_from_json(text);
       command_ = words.value_or(std::vector<std::string>());
-      command_flaw_ = words ? std::string() : unreadable("its command", json);
-      command_json_ = json;
+      command_flaw_ = words ? std::string() : unreadable("its command", text);
+      command_json_ = text;
     }
     return command_;
   }
@@ -153,9 +153,9 @@ class RunReader {
   const std::map<std::string, std::string>& environment(std::int64_t id) {
     if (id != environment_id_) {
       const auto row = database_.connection("SELECT json FROM environment WHERE id = ?1", id);
-      const std::string json = row->step() ? row->text(0) : "{}";
-      auto facts = map_from_json(json);
-      environment_flaw_ = facts ? std::string() : unreadable("its environment", json);
+      const std::string text = row->step() ? row->text(0) : "{}";
+      auto facts = map_from_json(text);
+      environment_flaw_ = facts ? std::string() : unreadable("its environment", text);
       environment_ = std::move(facts).value_or(std::map<std::string, std::string>());
       environment_id_ = id;
     }

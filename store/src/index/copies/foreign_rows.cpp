@@ -84,8 +84,8 @@ bool is_object(std::string_view text) {
     is_deep = is_deep || depth > kDepthMax;
     return !is_deep;
   };
-  const auto json = nlohmann::json::parse(text, look, false);
-  return !is_deep && json.is_object();
+  const auto value = nlohmann::json::parse(text, look, false);
+  return !is_deep && value.is_object();
 }
 
 bool has_form(TextForm form, std::string_view text) {

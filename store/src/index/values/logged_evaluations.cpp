@@ -38,8 +38,8 @@ std::optional<KnownEvaluation> find(Connection& connection, const EvaluationEven
 
 /// Writes a row, which keeps its id. A forgotten evaluation stays, without a result: an older event
 /// about it may be read later.
-void put(Connection& connection, const EvaluationEvent& event, std::int64_t evaluator,
-         const std::optional<KnownEvaluation>& known) {
+void put_evaluation(Connection& connection, const EvaluationEvent& event, std::int64_t evaluator,
+                    const std::optional<KnownEvaluation>& known) {
   if (known) {
     connection("DELETE FROM job_result WHERE job = ?1", known->id)->run();
     connection("DELETE FROM fetched_result WHERE job = ?1", known->id)->run();
@@ -70,7 +70,7 @@ void enter_own(Connection& connection, const EvaluationEvent& event, std::int64_
   const bool replaces = !known || !known->ended ||
                         (known->fetched && event.end != EvaluationEnd::forgotten) ||
                         counts_before(event, known->said);
-  if (replaces) put(connection, event, evaluator, known);
+  if (replaces) put_evaluation(connection, event, evaluator, known);
 }
 
 /// Enters a result that came with a run. If there is one already, that stays; equal ones count for
@@ -81,7 +81,7 @@ void enter_fetched(Connection& connection, const EvaluationEvent& event, std::in
   const auto known = find(connection, event, evaluator);
   const bool was_forgotten = known && known->ended && known->said.end == EvaluationEnd::forgotten;
   if (!known || (was_forgotten && known->said.at_us < event.at_us)) {
-    put(connection, event, evaluator, known);
+    put_evaluation(connection, event, evaluator, known);
   } else if (!known->fetched || known->said.text != event.text) {
     return;
   }
@@ -143,7 +143,8 @@ std::vector<EvaluationEvent> known_evaluations(Connection& connection) {
   std::vector<EvaluationEvent> known;
   const auto rows = connection(
       "SELECT content, spec, digest, arguments, state, path, priority, attempts, job.token, "
-      "coalesce(json, message), coalesce(finished_us, 0), coalesce(fetched_result.run, '') FROM job "
+      "coalesce(json, message), coalesce(finished_us, 0), coalesce(fetched_result.run, '') FROM "
+      "job "
       "JOIN evaluator ON evaluator.id = job.evaluator LEFT JOIN job_result ON job_result.job = "
       "job.id LEFT JOIN fetched_result ON fetched_result.job = job.id WHERE state IN (3, 4, 5)");
   while (rows->step()) {
