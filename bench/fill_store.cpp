@@ -1,9 +1,12 @@
 // Fills a store with many runs and values, for measuring lists, plots and the page:
-//   fill_store HOME [RUNS] [VALUES] [LONG]
+//   fill_store HOME [RUNS] [VALUES] [LONG] [COPIES]
 // Records RUNS runs (default 10,000) of four experiments with VALUES logged values in all
 // (1,000,000), and one more run, of the experiment "long", with LONG steps (default: none).
 // Everything goes through the store's own interface. A HOME in memory (/dev/shm) spares the disk
-// tens of thousands of transactions.
+// tens of thousands of transactions. The index alone is then given COPIES (default: none) of each
+// run, with a key, a time and last values of their own.
+#include "database/sqlite.h"
+
 #include <flor/store/store.h>
 
 #include <fmt/format.h>
@@ -16,6 +19,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -115,15 +119,59 @@ void fill(const std::string& home, std::int64_t runs, std::int64_t values, std::
   train(catalog, run, kLongEpochs, std::max<std::int64_t>(steps / kLongEpochs, 1), 7);
 }
 
+void copy_runs(const std::string& home, std::int64_t copies) {
+  struct Copied {
+    const char *table, *run;  ///< its column with the id of the run
+    std::vector<std::pair<std::string, std::string>> changed;  ///< columns, and what they get
+  };
+  const Copied kTables[] = {
+      {"run",
+       "id",
+       {{"id", "id + ?1"},
+        {"key", "lower(hex(randomblob(8)))"},
+        {"started_us", "started_us + ?1 * 60000000"}}},
+      {"metric",
+       "run",
+       {{"id", ""}, {"run", "run + ?1"}, {"last", "last * (1 + random() % 1000 / 2000.0)"}}},
+      {"argument", "run", {{"run", "run + ?1"}}}};
+  Connection index(home + "/catalog.db", Connection::Mode::existing);
+  index.execute("PRAGMA synchronous=OFF");
+  const auto last = index("SELECT max(id) FROM run");
+  last->step();
+  const std::int64_t runs = last->integer(0);
+  Transaction transaction(index);
+  for (const Copied& copied : kTables) {
+    std::string names, values;
+    const auto columns =
+        index(fmt::format("SELECT name FROM pragma_table_info('{}')", copied.table));
+    while (columns->step()) {
+      const std::string name = columns->text(0);
+      std::string value = name;
+      for (const auto& [column, changed] : copied.changed) {
+        if (column == name) value = changed;
+      }
+      if (value.empty()) continue;
+      names += (names.empty() ? "" : ", ") + name;
+      values += (values.empty() ? "" : ", ") + value;
+    }
+    const std::string sql = fmt::format("INSERT INTO {} ({}) SELECT {} FROM {} WHERE {} <= ?2",
+                                        copied.table, names, values, copied.table, copied.run);
+    for (std::int64_t copy = 1; copy <= copies; ++copy) index(sql, copy * runs, runs)->run();
+  }
+  transaction.commit();
+  index.truncate_log();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   if (argc < 2) {
-    std::fputs("usage: fill_store HOME [RUNS] [VALUES] [LONG]\n", stderr);
+    std::fputs("usage: fill_store HOME [RUNS] [VALUES] [LONG] [COPIES]\n", stderr);
     return 2;
   }
   fill(argv[1], argc > 2 ? number(argv[2]) : 10'000, argc > 3 ? number(argv[3]) : 1'000'000,
        argc > 4 ? number(argv[4]) : 0);
+  if (argc > 5) copy_runs(argv[1], number(argv[5]));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "fill_store: %s\n", error.what());
   return 1;
