@@ -42,14 +42,14 @@ class PythonConcerns final : public sources::Concerns {
 
   sources::Proof proof() const override { return {why_unproven_.empty(), why_unproven_}; }
   const std::vector<TouchedLoop>& touched() const override { return touched_; }
-  std::optional<TouchedLoop> touched(const sources::LoopPlace& place,
+  std::optional<TouchedLoop> touched(const sources::ReportedPlace& place,
                                      std::string_view name) const override {
     const py::gil_scoped_acquire lock;
     const auto rows = touched_loops(held_by(found_).attr("touched_at")(
         std::string(place.file), place.line, std::string(name)));
     return rows.empty() ? std::nullopt : std::optional(rows.front());
   }
-  sources::Leaving leaving(const sources::LoopPlace& place) const override {
+  sources::Leaving leaving(const sources::ReportedPlace& place) const override {
     const py::gil_scoped_acquire lock;
     const py::object leaves =
         held_by(found_).attr("may_leave_function")(std::string(place.file), place.line);
