@@ -118,9 +118,9 @@ TEST_F(TopTest, ShowsWhatTheMachineToldLast) {
                   store::machine_value("gpu1_memory", 3, 20, 1e9)});
   const auto lines = top().lines();
   ASSERT_THAT(lines, SizeIs(3));
-  EXPECT_THAT(lines[0], HasSubstr("recording    CPU   memory     GPU  metric"));
-  EXPECT_THAT(lines[1], HasSubstr("0.50 %      -        -       -  loss=0.5"));
-  EXPECT_THAT(lines[2], HasSubstr("0.50 %   45 %  3.0 GiB  2: 85 %  loss=0.5"));
+  EXPECT_THAT(lines[0], HasSubstr("recording   CPU   memory      GPU  metric"));
+  EXPECT_THAT(lines[1], HasSubstr("0.50 %     -        -        -  loss=0.5"));
+  EXPECT_THAT(lines[2], HasSubstr("0.50 %  45 %  3.0 GiB  2: 85 %  loss=0.5"));
   const auto running = flor({"top", "--json"}).json()["running"];
   EXPECT_TRUE(running[0]["machine"].is_null());
   EXPECT_EQ(running[1]["machine"]["cpu"], 45);
