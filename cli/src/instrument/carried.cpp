@@ -25,6 +25,15 @@ bool may_be_held(StateKind kind) {
          kind == StateKind::saved;
 }
 
+/// Whether the preprocessor decides about the token: the program may be built without it.
+bool is_in_conditional(const Body& one, std::size_t at) {
+  const auto& all = one.reader->source().structure.brackets.conditionals;
+  return std::ranges::any_of(all, [&](const sources::Conditional& conditional) {
+    const std::size_t begin = conditional.branches.front();
+    return begin > one.block.begin && begin < at && at < conditional.end;
+  });
+}
+
 }  // namespace
 
 /// Whether the variable and all that it leads to keep their values.
@@ -388,16 +397,6 @@ bool Carried::is_read_otherwise(int body, int step, int variable) const {
   });
 }
 
-/// Whether the preprocessor decides about the token: the program may be built without it.
-bool Carried::is_in_conditional(int body, std::size_t at) const {
-  const Body& one = program_.body(body);
-  const auto& all = one.reader->source().structure.brackets.conditionals;
-  return std::ranges::any_of(all, [&](const sources::Conditional& conditional) {
-    const std::size_t begin = conditional.branches.front();
-    return begin > one.block.begin && begin < at && at < conditional.end;
-  });
-}
-
 /// Whether the statement sets the variable without reading its present value.
 bool Carried::sets(int body, int step, int variable) const {
   const Reader& reader = *program_.body(body).reader;
@@ -416,7 +415,7 @@ bool Carried::sets(int body, int step, int variable) const {
                       reader.is(reader.behind(*around), "=") && *around <= range.begin + 3;
     set = set || (k == range.begin && reader.is(k + 1, "=")) || cleared || tied;
   }
-  return set && mentions == 1 && !is_in_conditional(body, range.begin) &&
+  return set && mentions == 1 && !is_in_conditional(program_.body(body), range.begin) &&
          !is_read_otherwise(body, step, variable);
 }
 

@@ -52,10 +52,7 @@ class Carried {
   /// variable.
   bool is_read_after(Loop loop, int variable, Range region) const;
 
-  /// Whether `named` is a reference to the variable, or to a part of it.
-  bool is_part(int named, int variable) const { return references_.is_it(named, variable); }
-  /// Whether the variable is initialized with a lambda.
-  bool is_lambda(int variable) const { return references_.is_lambda(variable); }
+  const References& references() const { return references_; }
   /// Whether an integer, or the value of an expression, stays what it is while the loop runs.
   bool is_invariant(Loop loop, Range expression) const;
   /// Whether the body of the loop may assign to its own variable.
@@ -79,7 +76,6 @@ class Carried {
   bool is_frozen(Loop loop, int id) const;
   bool reads_in_function(std::string_view name, int variable) const;
   bool is_read_otherwise(int body, int step, int variable) const;
-  bool is_in_conditional(int body, std::size_t at) const;
   bool touches(int body, int step, int variable) const;
   bool sets(int body, int step, int variable) const;
   Use first_use(int body, int header, int variable) const;

@@ -296,7 +296,7 @@ bool Fixed::is_object_referring(int id, std::size_t index) const {
   const Variable& v = program_.variable(id);
   if (v.body < 0) return is_declared_to_refer(v.name, index);
   const Reader& reader = *program_.body(v.body).reader;
-  if (carried_.is_lambda(id)) return false;  // its statements show what it does
+  if (carried_.references().is_lambda(id)) return false;  // its statements show what it does
   const auto type_of = reader.declared(v.at, program_.body(v.body).piece->range.begin);
   for (std::size_t k = type_of ? type_of->type.begin : v.at; k < v.at; ++k) {
     // std::function<void(int&)> f
@@ -422,7 +422,7 @@ bool Fixed::is_rebound(int variable) const {
       const auto other = static_cast<int>(v);
       const Variable& one = program_.variable(other);
       const bool element = other != variable && one.body == loop_.body && one.type.reference &&
-                           !one.type.constant && carried_.is_part(other, variable);
+                           !one.type.constant && carried_.references().is_it(other, variable);
       if (element && is_rebound(loop_.body, body_.block, other, seen)) return true;
     }
     return false;

@@ -40,7 +40,7 @@ XXH64_canonical_t checksum_of(const void* page, int size, sqlite3_int64 offset) 
   return sum;
 }
 
-/// What SQLite takes for the file. SQLite gives the memory, with room for the file of the system
+/// The file as SQLite has it. SQLite gives the memory, with room for the file of the system
 /// after it.
 struct CheckedFile {
   sqlite3_file base;  ///< first, for SQLite
