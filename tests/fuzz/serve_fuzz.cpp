@@ -45,14 +45,14 @@ class Page {
   std::atomic<int> asked = 0, changed = 0;
 
  private:
-  Answer answer(const Ask& ask) {
+  HttpResponse answer(const HttpRequest& ask) {
     (ask.changes ? changed : asked)++;
     std::string body = ask.path;
     for (const auto& [name, value] : ask.parameters) body += name + value;
     return {.body = body};
   }
 
-  HttpServer server_{0, [this](const Ask& ask) { return answer(ask); }};
+  HttpServer server_{0, [this](const HttpRequest& ask) { return answer(ask); }};
   std::thread thread_;
 };
 

@@ -1,7 +1,5 @@
 // Pages of a database have checksums: whatever a disk does to one, or in whatever place it puts it,
 // what is read is what was written, or Damaged.
-#include "database/vfs/page_checksums.h"
-
 #include "database/sqlite.h"
 #include "support/temporary_directory.h"
 
@@ -80,6 +78,7 @@ class PageChecksumsTest : public ::testing::Test {
     }
     return rows;
   }
+  bool has_checksums() const { return Connection(path(), Mode::read_only).has_checksums(); }
   /// Nothing if it is damaged.
   std::optional<std::string> answer() const {
     try {
@@ -103,7 +102,7 @@ TEST_F(PageChecksumsTest, FindAnyBitThatIsFlipped) {
     flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
     put(flipped);
     // Where this leaves no checksums, the database is one of an older form.
-    const auto got = has_checksums(path()) ? answer() : std::nullopt;
+    const auto got = has_checksums() ? answer() : std::nullopt;
     found += got ? 0 : 1;
     if (got) {
       EXPECT_EQ(got, expected) << "bit " << at % 8 << " of byte " << at;
@@ -181,7 +180,7 @@ TEST_F(PageChecksumsTest, AreThereInWhatAnotherConnectionMadeMeanwhile) {
   }
   const std::string rows = all_rows(early);
   early.execute("UPDATE row SET number = 1; PRAGMA wal_checkpoint(TRUNCATE)");
-  EXPECT_TRUE(has_checksums(path()));
+  EXPECT_TRUE(has_checksums());
   Connection late(path(), Mode::read_only);
   EXPECT_EQ(all_rows(late), rows);
 }
@@ -193,7 +192,7 @@ TEST_F(PageChecksumsTest, AreNotWantedOfADatabaseThatLeavesNoRoomForThem) {
                          nullptr),
             SQLITE_OK);
   sqlite3_close(plain);
-  EXPECT_FALSE(has_checksums(path()));
+  EXPECT_FALSE(has_checksums());
   Connection connection(path(), Mode::create);
   connection.execute("UPDATE t SET a = a + 1");
   const auto query = connection("SELECT a FROM t");

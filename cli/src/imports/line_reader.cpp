@@ -69,8 +69,8 @@ bool LineReader::next(LogLine& line) {
 }
 
 std::string_view without_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
 }
 
 void require_text_of_bytes(std::string_view beginning) {

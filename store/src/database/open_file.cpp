@@ -1,7 +1,6 @@
 #include "database/open_file.h"
 
 #include "database/shared_view_mark.h"
-#include "database/vfs/page_checksums.h"
 #include "file/home_files.h"
 #include "file/new_file.h"
 
@@ -259,7 +258,7 @@ FileState look_at(const fs::path& file, const DatabaseForm& form) {
     }
     if (version > 0 && version < kFormat) return FileState::older;
     if (version == kFormat && !has_table(connection, form.needed)) return FileState::damaged;
-    if (version == kFormat && !has_checksums(file)) return FileState::older;
+    if (version == kFormat && !connection.has_checksums()) return FileState::older;
   } catch (const Damaged&) {
     return FileState::damaged;
   } catch (const Error&) {

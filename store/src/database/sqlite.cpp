@@ -445,6 +445,8 @@ void Connection::load(Bytes file) {
   if (code != SQLITE_OK) fail(code);
 }
 
+bool Connection::has_checksums() const { return store::has_checksums(database_); }
+
 void Connection::add_module(const char* name, const sqlite3_module& module, void* context) {
   const int code = sqlite3_create_module(database_, name, &module, context);
   if (code != SQLITE_OK) fail(code);

@@ -214,6 +214,8 @@ class Connection {
   /// content.
   std::vector<std::byte> serialize();
   void load(Bytes file);
+  /// True if the pages of the file have checksums.
+  bool has_checksums() const;
   const std::filesystem::path& path() const { return path_; }
   const Naming& naming() const { return naming_; }
   bool in_transaction() const;

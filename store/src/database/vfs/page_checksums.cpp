@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string_view>
 
@@ -20,6 +19,10 @@ constexpr int kSmallestPage = 512, kLargestPage = 65'536;
 constexpr int kHeader = 100;
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kPageSizeAt = 16, kReservedAt = 20;
+
+/// A question to a file: see https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html. SQLite's own
+/// are below 100.
+constexpr int kHasChecksums = 0x464C4F52;
 
 bool is_header(const unsigned char* bytes) {
   return std::memcmp(bytes, kMagic.data(), kMagic.size()) == 0;
@@ -57,17 +60,29 @@ void know_header(CheckedFile& file, const unsigned char* header) {
   file.page_size = size_of_checked_page(header);
 }
 
+/// Returns the size of a page; 0 if pages have no checksums, or if there is no header yet.
+int page_size_of(CheckedFile& file) {
+  std::array<unsigned char, kHeader> header;
+  if (!file.is_known &&
+      file.system->pMethods->xRead(file.system, header.data(), kHeader, 0) == SQLITE_OK) {
+    know_header(file, header.data());
+  }
+  return file.page_size;
+}
+
 /// True if a page with a checksum is read from there, or written.
 bool is_checked_page(CheckedFile& file, int amount, sqlite3_int64 offset) {
   if (amount < kSmallestPage) return false;  // a part of the header
-  if (!file.is_known) {
-    std::array<unsigned char, kHeader> header;
-    if (file.system->pMethods->xRead(file.system, header.data(), kHeader, 0) != SQLITE_OK) {
-      return false;
-    }
-    know_header(file, header.data());
+  return amount == page_size_of(file) && offset % amount == 0;
+}
+
+int control_file(sqlite3_file* base, int operation, void* argument) {
+  CheckedFile& file = checked(base);
+  if (operation != kHasChecksums) {
+    return file.system->pMethods->xFileControl(file.system, operation, argument);
   }
-  return amount == file.page_size && offset % amount == 0;
+  *static_cast<bool*>(argument) = page_size_of(file) != 0;
+  return SQLITE_OK;
 }
 
 int read_page(sqlite3_file* base, void* to, int amount, sqlite3_int64 offset) {
@@ -126,7 +141,7 @@ constexpr sqlite3_io_methods methods_of_version(int version) {
   made.xLock = HandOn<&Methods::xLock>::call;
   made.xUnlock = HandOn<&Methods::xUnlock>::call;
   made.xCheckReservedLock = HandOn<&Methods::xCheckReservedLock>::call;
-  made.xFileControl = HandOn<&Methods::xFileControl>::call;
+  made.xFileControl = control_file;
   made.xSectorSize = HandOn<&Methods::xSectorSize>::call;
   made.xDeviceCharacteristics = HandOn<&Methods::xDeviceCharacteristics>::call;
   if (version >= 2) {
@@ -171,11 +186,9 @@ void make_room_for_checksums(sqlite3* database) {
   sqlite3_file_control(database, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
 }
 
-bool has_checksums(const std::filesystem::path& file) {
-  std::array<char, kHeader> header;
-  std::ifstream in(file, std::ios::binary);
-  return in.read(header.data(), kHeader) &&
-         size_of_checked_page(reinterpret_cast<const unsigned char*>(header.data())) != 0;
+bool has_checksums(sqlite3* database) {
+  bool has = false;
+  return sqlite3_file_control(database, "main", kHasChecksums, &has) == SQLITE_OK && has;
 }
 
 }  // namespace flor::store

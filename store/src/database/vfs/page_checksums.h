@@ -2,8 +2,6 @@
 // the one it asked for.
 #pragma once
 
-#include <filesystem>
-
 struct sqlite3;
 struct sqlite3_vfs;
 
@@ -19,7 +17,8 @@ void check_pages(sqlite3_vfs& own, sqlite3_vfs& system);
 /// Lets the pages of a database have room for checksums, if it is empty.
 void make_room_for_checksums(sqlite3* database);
 
-/// True if the file is a database whose pages have checksums. False if it cannot be read.
-bool has_checksums(const std::filesystem::path& file);
+/// True if the pages of the database have checksums. It asks the connection's own file: to open and
+/// close the file a second time would release all locks that this process has on it.
+bool has_checksums(sqlite3* database);
 
 }  // namespace flor::store
