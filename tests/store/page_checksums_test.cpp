@@ -1,6 +1,7 @@
 // Pages of a database have checksums: whatever a disk does to one, or in whatever place it puts it,
 // what is read is what was written, or Damaged.
 #include "database/sqlite.h"
+#include "support/process.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>
@@ -183,6 +184,23 @@ TEST_F(PageChecksumsTest, AreThereInWhatAnotherConnectionMadeMeanwhile) {
   EXPECT_TRUE(has_checksums());
   Connection late(path(), Mode::read_only);
   EXPECT_EQ(all_rows(late), rows);
+}
+
+// A process loses its locks on a file when it closes any descriptor of it. The next process that
+// closes the database would take itself for the last, and delete the log.
+TEST_F(PageChecksumsTest, AreAskedForWithoutLettingGoOfALock) {
+  make();
+  Connection connection(path(), Mode::existing);
+  connection.execute("PRAGMA journal_mode=WAL; UPDATE row SET number = 1");
+  EXPECT_TRUE(connection.has_checksums());
+  EXPECT_TRUE(has_checksums());
+  const auto other = flor::testing::run_process(
+      {"python3", "-c",
+       "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+       "print(c.execute('SELECT sum(number) FROM row').fetchone()[0]); c.close()",
+       path().string()});
+  EXPECT_EQ(other.out, "300.0\n") << other.err;
+  EXPECT_TRUE(std::filesystem::exists(path().string() + "-wal"));
 }
 
 TEST_F(PageChecksumsTest, AreNotWantedOfADatabaseThatLeavesNoRoomForThem) {
