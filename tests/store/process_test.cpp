@@ -3,8 +3,12 @@
 #include "database/sqlite.h"
 #include "database/store_impl.h"
 #include "index/catalog/rank_launch.h"
+#include "index/values/sql.h"
 #include "made_again.h"
+#include "maintain/collect.h"
+#include "maintain/repair.h"
 #include "store_fixture.h"
+#include "support/process.h"
 
 #include <flor/store/error.h>
 
@@ -67,6 +71,36 @@ TEST_F(ProcessTest, SixteenCreateTheStoreAtOnce) {
   EXPECT_EQ(store->catalog().experiments().size(), static_cast<std::size_t>(kProcesses));
   EXPECT_EQ(damage(*store), "");
   expect_same_when_made_again(home());
+}
+
+// A process loses its locks on a file when it closes any descriptor of it, SQLite's or not. Without
+// them the next process that closes the index takes itself for the last, and deletes the log.
+TEST_F(ProcessTest, NothingThatAProcessDoesWithAnOpenStoreLetsItsLocksGo) {
+  const auto store = open();
+  const Run run = store->catalog().add_run(new_run());
+  const std::string log = (home() / "catalog.db-wal").string();
+  const std::pair<const char*, std::function<void()>> deeds[] = {
+      {"opening to create", [&] { open(OpenMode::create); }},
+      {"opening to change", [&] { open(OpenMode::existing); }},
+      {"opening to look", [&] { open(OpenMode::read_only); }},
+      {"fsck", [&] { EXPECT_EQ(damage(*store), ""); }},
+      {"fsck --repair", [&] { repair(*open(OpenMode::create)); }},
+      {"gc", [&] { collect(*open(OpenMode::create), false); }},
+      {"SQL", [&] { SqlSession session(*store); }}};
+  for (const auto& [what, act] : deeds) {
+    SCOPED_TRACE(what);
+    store->catalog().add_argument(run.id, {what, "int", "1"});
+    act();
+    const auto other = testing::run_process(
+        {"python3", "-c",
+         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); "
+         "c.execute('SELECT count(*) FROM run').fetchone(); c.close()",
+         (home() / "catalog.db").string()});
+    EXPECT_EQ(other.status, 0) << other.err;
+    EXPECT_TRUE(std::filesystem::exists(log));
+    EXPECT_EQ(open(OpenMode::read_only)->catalog().arguments(run.id).size(),
+              store->catalog().arguments(run.id).size());
+  }
 }
 
 TEST_F(ProcessTest, SeveralWriteAtOnceAndShareWhatIsEqual) {

@@ -101,9 +101,8 @@ std::int64_t merge_session(store::Store& store, const fs::path& directory) {
       using Kind = detail::WorkerLine::Kind;
       const auto line = detail::WorkerLine::decode(std::string_view(text).substr(space + 1));
       PartMerger& merger = mergers[rank];
-      if (line.kind == Kind::hello)
-        hands[rank] = {};  // a new process: drops incomplete values of
-                           // the one before
+      // A new process drops incomplete values of the one before.
+      if (line.kind == Kind::hello) hands[rank] = {};
       if (line.kind == Kind::object) merger.take(line.object);
       if (line.kind == Kind::value) hands[rank].take(line.value);
       if (line.kind == Kind::done) merger.complete(hands[rank], line.part);

@@ -127,10 +127,11 @@ Connection::Mode connection_mode(const Paths& paths, const fs::path& file, OpenM
 }
 
 /// Creates an empty file with the right mode, which SQLite accepts as a new database. If SQLite
-/// created it, the umask would determine the modes of the file and its logs.
+/// created it, the umask would determine the modes of the file and its logs. A file that exists is
+/// not opened: to close it would release all locks that this process has on it.
 Connection::Mode prepare(const Paths& paths, const fs::path& file, OpenMode mode) {
   if (mode == OpenMode::create) {
-    const int made = open_in_home(file, O_RDWR | O_CREAT);
+    const int made = open_in_home(file, O_RDWR | O_CREAT | O_EXCL);
     if (made >= 0) ::close(made);
   }
   return connection_mode(paths, file, mode);
