@@ -9,7 +9,7 @@ in memory (/dev/shm). What is asked reads the index alone. Each line: the median
 """
 import os, shutil, socket, statistics, subprocess, sys, tempfile, time, urllib.request
 
-build, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
+build, runs = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
 scratch = tempfile.mkdtemp(prefix="flor-many-runs.", dir="/dev/shm")
 home = scratch + "/home"
 environment = {**os.environ, "FLOR_HOME": home}

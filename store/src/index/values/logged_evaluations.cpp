@@ -144,8 +144,9 @@ std::vector<EvaluationEvent> known_evaluations(Connection& connection) {
   const auto rows = connection(
       "SELECT content, spec, digest, arguments, state, path, priority, attempts, job.token, "
       "coalesce(json, message), coalesce(finished_us, 0), coalesce(fetched_result.run, '') "
-      "FROM job JOIN evaluator ON evaluator.id = job.evaluator LEFT JOIN job_result ON job_result.job = "
-      "job.id LEFT JOIN fetched_result ON fetched_result.job = job.id WHERE state IN (3, 4, 5)");
+      "FROM job JOIN evaluator ON evaluator.id = job.evaluator "
+      "LEFT JOIN job_result ON job_result.job = job.id "
+      "LEFT JOIN fetched_result ON fetched_result.job = job.id WHERE state IN (3, 4, 5)");
   while (rows->step()) {
     EvaluationEvent& event = known.emplace_back();
     event.at_us = now_us();
