@@ -1,7 +1,7 @@
 // Conditions on runs, as users write them: lr<0.01 and (accuracy>0.9 or not status=finished).
 #pragma once
 
-#include "ask/run_facts.h"
+#include "ask/run_columns.h"
 #include "index/values/candidates.h"
 
 #include <functional>

@@ -1,7 +1,7 @@
 // Lists runs: reads the facts that a listing needs of them, and orders them.
 #pragma once
 
-#include "ask/run_facts.h"
+#include "ask/run_columns.h"
 #include "index/values/overview.h"
 
 #include <flor/store/store.h>

@@ -76,7 +76,8 @@ void require_metrics(const store::Catalog& catalog, std::span<const store::Run> 
   }
   const std::string all = store::printable(fmt::format("{}", fmt::join(known, ", ")));
   if (metrics.empty()) {
-    throw UsageError(fmt::format("no metric named: use '{}' with one of {}: {}", how, whose, all));
+    throw UsageError(fmt::format("a metric is missing: give '{}' with one of the metrics of {}: {}",
+                                 how, whose, all));
   }
   for (const std::string& metric : metrics) {
     if (std::ranges::any_of(known,

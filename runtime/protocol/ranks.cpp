@@ -85,7 +85,7 @@ store::Run run_of_this_rank(const store::Catalog& catalog, store::Run run, std::
   for (store::Run& other : catalog.ranks(recorded->group)) {
     if (other.start.rank->rank == here->rank) return std::move(other);
   }
-  throw NotFound(fmt::format("the run of rank {} of run {} is not in the store any more",
+  throw NotFound(fmt::format("rank {} of the group of run {} is not in the store any more",
                              here->rank, run.key.substr(0, 8)));
 }
 

@@ -1,5 +1,5 @@
 // flor keep: what it says, deletes, refuses and brings back.
-#include "choose/keep_rules.h"
+#include "choose/keep_options.h"
 #include "cli/fixture.h"
 
 #include <flor/store/error.h>

@@ -60,7 +60,7 @@ TEST(Metrics, ANameHasOneKind) {
   Metrics metrics;
   metrics.sum("loss", 1);
   EXPECT_THAT([&] { metrics.mean("loss", 1); },
-              ThrowsMessage<Error>(HasSubstr("'loss' is gathered as a sum already")));
+              ThrowsMessage<Error>(HasSubstr("'loss' is a sum already")));
   EXPECT_THAT([&] { metrics["los"]; },
               ThrowsMessage<NotFound>("nothing was gathered as 'los'; there is loss"));
 }

@@ -1,7 +1,7 @@
 // flor serve without a browser: who is answered and who is not, and what is told.
 #include "cli/fixture.h"
 #include "page/server.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -235,7 +235,7 @@ TEST_F(Queries, WhatIsWrongIsRefusedInOneLine) {
   const auto refused = curate(recording("wrong", "wrong"));
   EXPECT_EQ(refused.status, 0) << refused.err;
   EXPECT_THAT(lines_of(refused.out),
-              ElementsAre(HasSubstr("refused 2 no metric named: use 'flor::query({NAME...})'"),
+              ElementsAre(HasSubstr("refused 2 a metric is missing: give 'flor::query({NAME...})'"),
                           HasSubstr("no metric 'inc': did you mean 'ink'?"),
                           HasSubstr("refused 2 --run and --experiment exclude each other"),
                           HasSubstr("refused 3 no experiment 'fetures': did you mean 'features'?"),

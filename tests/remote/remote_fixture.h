@@ -2,7 +2,7 @@
 #pragma once
 
 #include "maintain/collect.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "remote/remote.h"
 #include "store/store_fixture.h"
 

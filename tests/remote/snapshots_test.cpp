@@ -1,7 +1,7 @@
 // What becomes of a run in an object store that goes on, is resumed, thinned out or judged, on one
 // machine or on two: nothing newer is lost, nothing abandoned comes back, and what is unchanged
 // moves nothing.
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "remote_fixture.h"
 #include "retention/retention.h"
 
@@ -182,7 +182,9 @@ TEST_F(SnapshotsTest, WhatIsNewerThereIsNotReplacedByAnOlderState) {
              .write({store::CheckpointKind::step, 0, 2, "train@8"}, state(1, 100));
        }},
       {"an execution",
-       [&] { here->catalog().add_execution(run.id, {0, 1, "train", 4, false, 1}); }},
+       [&] {
+         here->catalog().add_execution(run.id, {0, 1, "train", 4, false, 1});
+       }},
       {"its end", [&] { here->catalog().finish_run(run.id, 9, false, ""); }},
   };
   for (const auto& [what, step] : steps) {

@@ -4,7 +4,7 @@
 #include "database/sqlite.h"
 #include "maintain/repair.h"
 #include "queue/job_ledger.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "store_fixture.h"
 
 #include <flor/store/store.h>

@@ -1,8 +1,9 @@
 // What evaluators found in checkpoints, as metrics of their runs, and what retention makes of it.
-#include "checkpoint/named_checkpoints.h"
 #include "index/values/evaluations.h"
+
+#include "checkpoint/named_checkpoints.h"
 #include "index/values/overview.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/sightings.h"
 #include "queue/watchers.h"
 #include "retention/retention.h"

@@ -2,7 +2,7 @@
 // digests of the bytes that were read, not as those that the catalog has.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/sightings.h"
 
 #include <flor/store/store.h>

@@ -2,7 +2,7 @@
 // counts.
 #include "database/sqlite.h"
 #include "queue/job_choice.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"

@@ -3,7 +3,7 @@
 #include "index/writing.h"
 #include "journal_fixture.h"
 #include "maintain/collect.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <fcntl.h>
 

@@ -3,7 +3,7 @@
 #include "journal_fixture.h"
 #include "made_again.h"
 #include "maintain/collect.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "support/content.h"
 #include "support/packs.h"
 

@@ -6,7 +6,7 @@
 #include "database/sqlite.h"
 #include "golden_group.h"
 #include "golden_text.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/sightings.h"
 #include "retention/retention.h"
 #include "store/codec_material.h"

@@ -7,7 +7,7 @@
 #include "made_again.h"
 #include "maintain/collect.h"
 #include "promises.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/queue_file.h"
 #include "support/content.h"
 #include "support/some_points.h"

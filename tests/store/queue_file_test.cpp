@@ -7,7 +7,7 @@
 #include "database/store_impl.h"
 #include "journal/evaluation_log.h"
 #include "maintain/repair.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/watchers.h"
 #include "store_fixture.h"
 #include "support/syscall_tracer.h"

@@ -1,5 +1,5 @@
 // The queue in the catalog and that in Redis give the same replies to the same orders.
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/open_queue.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"

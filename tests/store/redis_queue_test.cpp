@@ -2,9 +2,9 @@
 // forgotten.
 #include "database/store_impl.h"
 #include "queue/address.h"
-#include "queue/jobs.h"
-#include "queue/queue_file.h"
+#include "queue/job_queue.h"
 #include "queue/open_queue.h"
+#include "queue/queue_file.h"
 #include "queue_fixture.h"
 #include "store_fixture.h"
 

@@ -31,9 +31,9 @@ InsertedText insert(const Source& source, std::vector<Insertion> insertions);
 /// The white space at the beginning of the line of statement `index` of a block.
 std::string indentation_in(const Source& source, const Block& block, std::size_t index);
 
-/// Returns the text of `range` and the comments above it, with `names` replaced and indented by
-/// `indentation`. `written` is the original text, comments included. Returns nullopt if the range
-/// has a line continuation (a backslash at the end of a line; see bytes_of).
+/// Returns `written`, which is the text of `range` and of the comments above it, indented by
+/// `indentation` and with each name in `names` replaced by its other spelling. Returns nullopt if
+/// the range has a line continuation (a backslash at the end of a line; see bytes_of).
 std::optional<std::string> text_with_names(const Source& source, Range range,
                                            const std::string& written,
                                            const std::map<std::string, std::string>& names,

@@ -5,7 +5,7 @@
 #include "ask/join.h"
 #include "ask/listing.h"
 #include "ask/metric_names.h"
-#include "ask/run_facts.h"
+#include "ask/run_columns.h"
 
 namespace flor::cli {
 

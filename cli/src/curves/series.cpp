@@ -98,7 +98,7 @@ Series placed_samples(const Gathered& gathered, Axis axis) {
   Series series{gathered.metric, gathered.path, {}, {}, false};
   if (axis == Axis::step) {
     throw UsageError(
-        fmt::format("{} was sampled in time, not in steps: use --by time, or --by "
+        fmt::format("{} was sampled by time, not by step: use --by time, or --by "
                     "epoch for means",
                     printable(gathered.metric)));
   }

@@ -37,10 +37,10 @@ class Scale {
 
   /// The position on the axis: 0 at the low end, 1 at the high end.
   double share(double value) const;
-  /// At most `most` (at least 2) values that are easy to read: multiples of 1, 2 or 5 times a power
-  /// of ten; on a logarithmic axis powers of ten, with their double and fivefold if there is room.
-  /// All labels of an axis have the same form. A logarithmic axis with fewer than two such values
-  /// (it spans less than a factor of two) gets the values of a linear one.
+  /// Returns values that are easy to read, no more than `most`, which must be at least 2. On a
+  /// linear axis: multiples of 1, 2 or 5 times a power of ten. On a logarithmic axis: powers of
+  /// ten, with their double and fivefold if there is room; if that gives fewer than two, the values
+  /// of a linear axis. All labels of an axis have the same form.
   std::vector<Tick> ticks(int most) const;
   const Range& range() const { return range_; }
 

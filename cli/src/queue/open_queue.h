@@ -1,7 +1,7 @@
 // Opens the queue of evaluations that the user chose.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/store.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "queue/address.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "queue/job_ledger.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/redis_bell.h"
 #include "queue/redis_connection.h"
 
@@ -101,7 +101,8 @@ class RedisQueue final : public store::JobQueue {
   mutable std::map<std::int64_t, store::Evaluator> evaluators_;
   std::string owner_;  ///< owner of the latest exchange
   std::int64_t lease_us_ = 0;
-  /// Leases given to this object, by token. The queue may have given the job another number since.
+  /// Leases that this object holds, by token. Not by the job's id: the queue may have given the job
+  /// another id since the lease was given.
   std::map<std::int64_t, store::LeasedJob> held_;
   std::set<std::string> holders_;  ///< owners of leases when they were last read
   /// Answers that an exchange received but did not return, because a later step failed. The next

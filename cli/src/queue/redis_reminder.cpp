@@ -76,7 +76,8 @@ store::LeasedJob* RedisQueue::lease_of(const Entry& entry) {
   return found == held_.end() ? nullptr : &found->second;
 }
 
-/// Sends entries to the queue. Returns false if the queue has begun another life in the meantime.
+/// Sends entries to the queue. Returns false if the server has lost the queue and begun an empty
+/// one in the meantime.
 bool RedisQueue::tell(std::span<const Entry> entries, Offer& offer) {
   Words words{owner_, offer.has_forgotten ? "1" : "0", std::to_string(lease_us_),
               std::to_string(evaluators_.size())};

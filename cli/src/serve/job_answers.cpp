@@ -1,7 +1,7 @@
 #include "serve/job_answers.h"
 
 #include "index/values/evaluations.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/open_queue.h"
 #include "watch/checkpoint_source.h"
 #include "watch/job_facts.h"

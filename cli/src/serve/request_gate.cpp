@@ -90,7 +90,7 @@ std::variant<HttpRequest, HttpResponse> RequestGate::examine(RequestHead head) c
   if (!is_post && head.method != "GET" && head.method != "HEAD") {
     return refused(405, "only GET, and POST where something is to be done");
   }
-  if (head.has_body) return refused(413, "no request to this server has a body");
+  if (head.has_body) return refused(413, "requests to this server must not have a body");
   // the path is "/TOKEN/rest"
   const std::string_view path = head.path;
   const std::size_t end = std::min(path.find('/', 1), path.size());

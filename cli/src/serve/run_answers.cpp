@@ -1,6 +1,6 @@
 #include "serve/run_answers.h"
 
-#include "choose/keep_rules.h"
+#include "choose/keep_options.h"
 #include "choose/run_spec.h"
 #include "curves/machine_use.h"
 #include "retention/retention.h"

@@ -26,7 +26,7 @@ namespace {
 
 /// Reading all runs again takes at most a tenth of the time, however fast they change.
 constexpr int kRunsShare = 10;
-/// This many of the newest runs are read between two readings of all.
+/// Between two readings of all runs, only this many of the newest are read again.
 constexpr std::size_t kNewest = 50;
 /// At most so many columns of metrics and of arguments are shown by default.
 constexpr std::size_t kUsualMetrics = 4, kUsualArguments = 3;

@@ -127,8 +127,9 @@ class PointRecorder {
         return std::nullopt;
       }
       if (Clock::now() < until) continue;
-      throw Busy(fmt::format("a process that an earlier recording has left behind holds {}: end it",
-                             printable(fmt::format("{}.lock", point_))));
+      throw Busy(fmt::format(
+          "{} is held by a process left over from an earlier recording: end that process",
+          printable(fmt::format("{}.lock", point_))));
     }
   }
 

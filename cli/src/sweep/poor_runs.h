@@ -1,7 +1,7 @@
 // Decides which recordings of a sweep are not worth continuing. Pure: it works on numbers alone.
 #pragma once
 
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <cstddef>
 #include <span>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "checkpoint/named_checkpoints.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/store.h>
 

@@ -2,7 +2,7 @@
 // runs.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/digest.h>
 

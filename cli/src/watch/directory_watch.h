@@ -3,7 +3,7 @@
 #pragma once
 
 #include "choose/pattern.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/checkpoint_source.h"
 #include "watch/evaluators/complete_files.h"
 

@@ -2,7 +2,7 @@
 // receives leases, and decides which results the user may be told.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/accepted_results.h"
 #include "watch/evaluators/evaluation_group.h"
 #include "watch/retry_pause.h"
@@ -129,10 +129,10 @@ class JobDesk {
   store::JobOrders said_;                    // of the running exchange, or the latest
   std::map<store::Lease, JobEvent> events_;  // results of leases whose report was sent, or will be
   AcceptedResults accepted_;
-  std::optional<std::int64_t> next_us_;      // when there may be more to lease, in the queue's time
+  std::optional<std::int64_t> next_us_;  // when there may be more to lease, in the queue's time
   std::set<std::int64_t> exhausted_;  // evaluators for which the latest exchange found too few jobs
   std::size_t demands_ = 0;           // number of evaluators that the latest exchange asked for
-  Moment asked_;              // when the latest exchange began
+  Moment asked_;                      // when the latest exchange began
   Time next_heartbeat_, next_look_;
   bool look_ = true, exchanging_ = false;
   bool found_nothing_open_ = false;  // by an exchange that began when everything else was idle

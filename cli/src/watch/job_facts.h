@@ -2,7 +2,7 @@
 #pragma once
 
 #include "output/json.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/store.h>
 

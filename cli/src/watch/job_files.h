@@ -2,7 +2,7 @@
 // worker gets the job, and the file is removed after the evaluation.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/checkpoint_files.h"
 #include "watch/retry_pause.h"
 #include "watch/watch_plan.h"

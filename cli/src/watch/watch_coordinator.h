@@ -4,7 +4,7 @@
 
 #include "process/background_calls.h"
 #include "process/stop_signals.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/watchers.h"
 #include "watch/checkpoint_files.h"
 #include "watch/evaluators/evaluators.h"

@@ -3,7 +3,7 @@
 
 #include "checkpoint/named_checkpoints.h"
 #include "launch/seat_starter.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/checkpoint_files.h"
 #include "watch/directory_watch.h"
 #include "watch/evaluators/evaluation_group.h"

@@ -2,7 +2,7 @@
 // checkpoints are new to each, and what happens to waiting jobs when an evaluator is edited.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/sightings.h"
 #include "watch/checkpoint_source.h"
 #include "watch/evaluators/evaluators.h"

@@ -3,7 +3,7 @@
 
 #include <flor/session.h>
 #include <flor/state.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <concepts>
 #include <cstdint>
@@ -56,9 +56,9 @@ struct MetricScore {
 
 /// A stored checkpoint of a run.
 struct Checkpoint {
-  std::string run;              ///< key of the run; empty: there is no checkpoint
-  std::int64_t epoch = -1;      ///< the state after this epoch; -1 for a saved checkpoint
-  std::string name;             ///< name of a saved checkpoint, else empty
+  std::string run;          ///< key of the run; empty: there is no checkpoint
+  std::int64_t epoch = -1;  ///< the state after this epoch; -1 for a saved checkpoint
+  std::string name;         ///< name of a saved checkpoint, else empty
   /// The score that the strategy ranks by; empty in what `save_checkpoint` and `flor::load` return.
   std::optional<double> score;
 

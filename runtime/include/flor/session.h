@@ -2,7 +2,7 @@
 #pragma once
 
 #include <flor/store/error.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <filesystem>
 #include <initializer_list>
@@ -64,7 +64,7 @@ struct Recording {
   std::string name;                           ///< name of the experiment
   std::map<std::string, std::string> kwargs;  ///< values for flor::arg, as --kwargs gives them
   std::filesystem::path home;                 ///< empty: FLOR_HOME, else ~/.flor
-  std::vector<std::string> flags;             ///< other flags, such as {"--flor_every", "1", "--flor_no_git"}
+  std::vector<std::string> flags;  ///< other flags, such as {"--flor_every", "1", "--flor_no_git"}
 };
 
 /// Records a run without a command line, for a program that does so again and again, as a server:

@@ -56,9 +56,9 @@ class Stripper {
   void mark(std::size_t at) {
     if (!tokens_[at].directive) looking_[at - piece_.begin] = true;
   }
-  /// Marks a statement. If a header controls it, the statement's braces are not marked, whether
-  /// they are written or not, so that the next statement does not become controlled instead. An
-  /// empty else does nothing.
+  /// Marks a statement as one that only looks. The braces of a body that a header (`if`, `for`,
+  /// ...) controls are not marked: without them the header would control the next statement. An
+  /// `else` before the statement is marked with it, since an else without a body has no effect.
   void mark_statement(Range range) {
     const std::size_t before = code_before(range.begin);
     if (before > piece_.begin && is(before, "else")) {
@@ -381,7 +381,7 @@ class Stripper {
   Range piece_;
   const Words& known_;
   bool block_locals_;
-  Words own_;  // variables that harmless statements declare
+  Words own_;                               // variables that harmless statements declare
   Words leading_;                           // references or pointers among these
   std::vector<std::string_view> shadowed_;  // those among them that the other version also has
   std::vector<bool> looking_;

@@ -75,7 +75,7 @@ void Metrics::add(std::string_view name, const Entry& entry) {
   if (found == entries_.end()) {
     entries_.emplace(name, entry);
   } else if (found->second.kind != entry.kind) {
-    throw Error(fmt::format("'{}' is gathered as a {} already: use another name for its {}", name,
+    throw Error(fmt::format("'{}' is a {} already: give the {} another name", name,
                             to_string(found->second.kind), to_string(entry.kind)));
   } else {
     combine(found->second, entry);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "database/database.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/queue_file.h"
 
 #include <memory>

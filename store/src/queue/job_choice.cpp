@@ -5,9 +5,9 @@
 namespace flor::store {
 namespace {
 
-/// Returns each place's distance from the nearest job that is not open; 0 for jobs that are not
-/// open. Before the first and after the last of these the distance is doubled, so that the ends of
-/// the sequence come before the middles.
+/// Returns for each place the distance to the nearest job that is running or done; 0 at such a job.
+/// Before the first such job and after the last the distance counts double, so that the ends of the
+/// sequence are tried before the middles of its gaps.
 std::vector<std::size_t> distances(std::span<const JobPlace> places) {
   const std::size_t size = places.size();
   const std::size_t far = 2 * size + 1;

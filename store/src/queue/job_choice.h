@@ -1,7 +1,7 @@
 // Chooses the job to try next. Pure functions that know the jobs' places, not the database.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // makes the results visible to everything that reads this home.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/sightings.h"
 
 #include <cstdint>

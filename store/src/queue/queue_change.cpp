@@ -1,7 +1,7 @@
 #include "queue/queue_change.h"
 
 #include "journal/evaluation_log.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/error.h>
 

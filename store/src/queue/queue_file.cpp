@@ -4,7 +4,7 @@
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
 #include "journal/run_journal.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/error.h>
 

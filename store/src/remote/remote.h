@@ -6,7 +6,7 @@
 
 #include <flor/store/catalog.h>
 #include <flor/store/checkpoint.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 #include <flor/store/store.h>
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <flor/store/catalog.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <flor/store/catalog.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <cstdint>
 #include <optional>

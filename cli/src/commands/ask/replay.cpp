@@ -83,7 +83,8 @@ Examples:
     syntax.flag("--own", own_, "build the version's own code, even if it is the latest");
     syntax.flag("--current", current_, "run the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "build the version's own code with this command");
-    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
+    syntax.flag("--trust", trust_,
+                "do not ask before executing commands of a run recorded elsewhere");
     syntax.flag("--all-versions", all_versions_,
                 "ask every version of the experiment, each built anew");
     syntax.flag("--apply", apply_, "add the log statements that the work tree adds to the newest");

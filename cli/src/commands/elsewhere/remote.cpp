@@ -1,12 +1,13 @@
 // flor remote: lists, checks and deletes runs in an object store.
-#include "choose/keep_rules.h"
+#include "remote/remote.h"
+
+#include "choose/keep_options.h"
 #include "commands/commands.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
 #include "remote/choice.h"
-#include "remote/remote.h"
 #include "remote/transfer_bar.h"
 #include "shell/context.h"
 
@@ -47,12 +48,14 @@ Examples:
     syntax.option("--last", "N", keep_.last, "prune, but keep the newest N checkpoints of a run");
     syntax.option("--best", "RULE", keep_.best, "prune, but keep N:METRIC:min or N:METRIC:max");
     syntax.option("--every", "N", keep_.every, "prune, but keep each N-th epoch");
-    syntax.flag("--unscored", keep_.unscored, "prune, but keep what --best's metric does not score");
+    syntax.flag("--unscored", keep_.unscored,
+                "prune, but keep what --best's metric does not score");
     syntax.option("--under", "SIZE", keep_.under,
                   "prune the worst of the kept ones, too, until they fit");
     syntax.flag("--newer", keep_.newer, "prune the older of equal values, not the newer");
     syntax.flag("--whole-runs", whole_runs_, "remove whole runs, not only checkpoints");
-    syntax.option("--grace", "TIME", grace_, "prune only what was not needed for TIME (default 24h)");
+    syntax.option("--grace", "TIME", grace_,
+                  "prune only what has not been needed for TIME (default 24h)");
     syntax.flag("--dry-run", dry_run_, "show what prune would do, and change nothing");
     syntax.option("--transfers", "N", transfers_, "run N transfers at once (default 8)");
     syntax.other_name("--threads", "use --transfers N");
@@ -249,8 +252,8 @@ int Remote::prune(Context& context, unsigned threads) const {
   if (report.waiting > 0) {
     out.write(fmt::format("{}, {}, {} when no run refers to {} {} later: prune again then\n",
                           counted(report.waiting, "object"), bytes(report.waiting_bytes),
-                          report.waiting == 1 ? "goes" : "go",
-                          report.waiting == 1 ? "it" : "them", grace_));
+                          report.waiting == 1 ? "goes" : "go", report.waiting == 1 ? "it" : "them",
+                          grace_));
   }
   for (const std::string& finding : report.findings) context.note(finding);
   if (!report.fits) context.note(fmt::format("what must stay is not under {}", keep_.under));

@@ -8,7 +8,7 @@
 #include "output/table.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/open_queue.h"
 #include "shell/context.h"
 #include "watch/checkpoint_source.h"

@@ -1,7 +1,7 @@
 // flor jobs --follow: shows how the queue changes.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <functional>
 #include <vector>

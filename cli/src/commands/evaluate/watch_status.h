@@ -2,7 +2,7 @@
 #pragma once
 
 #include "output/json.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/watchers.h"
 
 #include <string>

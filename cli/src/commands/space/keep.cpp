@@ -1,5 +1,5 @@
 // flor keep: deletes the checkpoints of a run that no rule keeps, and brings them back.
-#include "choose/keep_rules.h"
+#include "choose/keep_options.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "output/json.h"

@@ -37,7 +37,8 @@ Examples:
     syntax.option("--build", "COMMAND", command_,
                   "build with this command, which makes the program $FLOR_PROGRAM");
     syntax.flag("--clean", clean_, "begin from nothing");
-    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
+    syntax.flag("--trust", trust_,
+                "do not ask before executing commands of a run recorded elsewhere");
   }
   int run(Context& context) override {
     const store::Run run = parse_whole_run(context, run_);

@@ -2,7 +2,7 @@
 // is writing it, and by how long it has been unchanged.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 
 #include <flor/store/digest.h>
 

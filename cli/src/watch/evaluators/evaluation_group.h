@@ -1,7 +1,7 @@
 // The workers of one evaluator, wherever they run, as the coordinator of a watch uses them.
 #pragma once
 
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/evaluators/evaluator.h"
 
 #include <flor/store/store.h>

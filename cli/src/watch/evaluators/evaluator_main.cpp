@@ -2,7 +2,7 @@
 // library.
 #include "file/home_files.h"
 #include "process/line_socket.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/evaluators/evaluator_process.h"
 
 #include <flor/plugin/evaluator.h>

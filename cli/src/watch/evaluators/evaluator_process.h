@@ -3,7 +3,7 @@
 #pragma once
 
 #include "process/line_socket.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "watch/evaluators/evaluator.h"
 
 #include <sys/types.h>

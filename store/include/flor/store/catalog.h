@@ -4,7 +4,7 @@
 #pragma once
 
 #include <flor/store/checkpoint.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 #include <flor/store/secrets.h>
 
 #include <cstdint>

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kChecksumBytes = 8;
 
-/// A checksum is needed because SQLite's pages have none: after a bit flip a block might decode to
-/// other numbers.
+/// The checksum guards the block apart from those of the pages, since a damaged block must not
+/// decode to other numbers.
 std::uint64_t checksum_of(std::span<const std::byte> block) {
   return XXH3_64bits(block.data(), block.size());
 }

@@ -237,7 +237,7 @@ void change_tags(Store& store, std::int64_t run, std::span<const std::string> ad
   }
   if (!added.empty() && count_tags(connection, labelled) > kTagsMax) {
     throw UsageError(
-        fmt::format("a run has at most {} tags: take some away with --remove TAG", kTagsMax));
+        fmt::format("a run can have at most {} tags: take some away with --remove TAG", kTagsMax));
   }
   writing.commit();
 }

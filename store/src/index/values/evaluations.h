@@ -1,4 +1,4 @@
-// Results of evaluators for checkpoints (queue/jobs.h) appear as metrics of the runs. A result
+// Results of evaluators for checkpoints (queue/job_queue.h) appear as metrics of the runs. A result
 // belongs to every checkpoint with the evaluated content, even if the checkpoint was deleted later.
 #pragma once
 

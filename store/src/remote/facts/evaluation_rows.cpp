@@ -3,7 +3,7 @@
 #include "database/database.h"
 #include "index/values/evaluated.h"
 #include "index/values/logged_evaluations.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/queue_file.h"
 
 #include <flor/store/catalog.h>

@@ -431,8 +431,8 @@ class RunComparison {
     return cut;
   }
 
-  /// True if facts of this store after the point may be replaced by what another machine did from
-  /// that point on.
+  /// True if what this store has recorded after `cut` may be replaced by what another machine
+  /// recorded after it.
   bool may_be_forgotten(const Cut& cut) const {
     if (is_from_elsewhere()) return true;
     return !here_

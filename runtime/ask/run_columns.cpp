@@ -1,5 +1,5 @@
 // The facts that a listing has of a run, and the columns in which it shows them.
-#include "ask/run_facts.h"
+#include "ask/run_columns.h"
 
 #include "ask/runs.h"
 #include "ask/time.h"

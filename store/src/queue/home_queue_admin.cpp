@@ -3,7 +3,7 @@
 #include "file/home_files.h"
 #include "index/values/logged_evaluations.h"
 #include "queue/home_queue.h"
-#include "queue/jobs.h"
+#include "queue/job_queue.h"
 #include "queue/queue_change.h"
 
 #include <flor/store/error.h>

@@ -1,5 +1,5 @@
 #include <flor/store/error.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <fmt/core.h>
 

@@ -101,8 +101,8 @@ struct JobReport {
     done,    ///< `text` is the result
     failed,  ///< `text` is the reason
     back,    ///< was not tried; another worker may try it at once
-    gone,  ///< its checkpoint is gone; the job is deleted, and added again if the checkpoint
-           ///< reappears
+    gone,    ///< its checkpoint is gone; the job is deleted, and added again if the checkpoint
+             ///< reappears
   };
   Lease lease;
   Kind kind = Kind::alive;
@@ -136,9 +136,8 @@ struct JobOrders {
 };
 
 struct JobReplies {
-  std::vector<bool>
-      accepted;             ///< per report: false if the lease is not this worker's any more
-  std::vector<bool> added;  ///< per addition: false if the job already existed
+  std::vector<bool> accepted;  ///< per report: false if the lease is not this worker's any more
+  std::vector<bool> added;     ///< per addition: false if the job already existed
   std::vector<std::string> same_as;  ///< per addition: path under which its content was found
                                      ///< before, if different
   std::vector<LeasedJob> leases;

@@ -1,4 +1,4 @@
-#include "choose/keep_rules.h"
+#include "choose/keep_options.h"
 
 #include "output/terminal_text.h"
 #include "retention/checkpoint_address.h"

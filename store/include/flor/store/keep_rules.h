@@ -92,8 +92,8 @@ struct Reason {
 
 struct Decision {
   bool kept = false;
-  bool over = false;  ///< true if a rule keeps it, but it does not fit under the limit
-                      ///< KeepRules::under
+  bool over = false;            ///< true if a rule keeps it, but it does not fit under the limit
+                                ///< KeepRules::under
   std::vector<Reason> reasons;  ///< why it is kept, or, if `over`, would have been
   std::vector<std::int64_t> ranks;  ///< position in its group for each of KeepRules::best, 1 for
                                     ///< the best

@@ -1,7 +1,7 @@
 // Parses the rules of `flor keep`, and prints them and the reasons for which checkpoints are kept.
 #pragma once
 
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 // Which checkpoints are kept: every rule alone, together, and over random histories.
 #include <flor/store/error.h>
-#include <flor/store/ranking.h>
+#include <flor/store/keep_rules.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <numeric>
 #include <set>
 
-namespace flor::store::ranking_test {
+namespace flor::store::keep_rules_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -328,4 +328,4 @@ TEST(Ranking, OfNothingNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace flor::store::ranking_test
+}  // namespace flor::store::keep_rules_test

@@ -1,10 +1,10 @@
 // The home's queue: requests of coordinators, and the replies.
-#include "queue/jobs.h"
+#include "queue/home_queue.h"
 
 #include "database/store_impl.h"
 #include "index/values/evaluated.h"
-#include "queue/home_queue.h"
 #include "queue/job_choice.h"
+#include "queue/job_queue.h"
 #include "queue/queue_change.h"
 #include "queue/sighting_rows.h"
 
