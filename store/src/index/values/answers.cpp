@@ -437,8 +437,9 @@ void Answers::stand_again(const std::string& name, const std::string& path, Unit
     while (rows->step()) waiting.emplace_back(rows->integer(0), rows->integer(1));
   }
   if (unit.epoch >= 0) {
-    std::ranges::stable_partition(
-        waiting, [&](const auto& one) { return !question(one.second).of_steps(); });
+    std::stable_partition(waiting.begin(), waiting.end(), [&](const auto& one) {
+      return !question(one.second).of_steps();
+    });
   }
   const std::int64_t standing = series(name, path);
   for (auto at = waiting.rbegin(); at != waiting.rend(); ++at) {  // the best last: it replaces
