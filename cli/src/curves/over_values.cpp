@@ -17,7 +17,7 @@ namespace {
 
 using store::Value;
 
-/// What the axis is made of: the values of a metric, or those of a loop's iterations.
+/// The source of the axis: the values of a metric, or those of a loop's iterations.
 class OverAxis {
  public:
   OverAxis(const store::Store& store, const store::Run& run, const std::string& name,
