@@ -126,7 +126,10 @@ const std::set<std::int64_t>& SegmentWalk::boundaries() const {
   return found == record_.boundaries.end() ? none : found->second;
 }
 
-void SegmentWalk::take_piece(const Frame& frame, std::int64_t iteration, bool goes_back) {
+/// Takes the next piece. Earlier states do not fit a program that registers more while it trains,
+/// and unregistered variables keep the values of later epochs.
+void SegmentWalk::take_piece(const Frame& frame, std::int64_t iteration) {
+  const bool goes_back = random_access_ && !strong_ && registry_.names() == registered_;
   piece_ = host_.next_piece({.section = section_,
                              .main_loop = frame.ordinal,
                              .iteration = iteration,
@@ -139,7 +142,7 @@ bool SegmentWalk::is_over_in(const Frame& frame) {
   if (!piece_.empty()) return false;
   ahead_ = true;
   if (next < loop_->iterations) {
-    take_piece(frame, next, goes_back());
+    take_piece(frame, next);
   } else {
     piece_ = host_.next_piece({.section = section_, .main_loop = frame.ordinal + 1});
   }
@@ -164,7 +167,7 @@ void SegmentWalk::answer_from_store(Frame& frame) {
     if (here.empty() || !host_.is_answered_from_store(*loop_, here.first)) return;
     host_.answer_from_store(frame, here.first);
     ++piece_.first;
-    if (piece_.empty()) take_piece(frame, frame.index, random_access_);
+    if (piece_.empty()) take_piece(frame, frame.index);
   }
 }
 
@@ -231,7 +234,7 @@ std::optional<std::int64_t> SegmentWalk::restore_start() {
 LoopScope::Move SegmentWalk::go_on(Frame& frame) {
   if (!std::exchange(ahead_, false)) {
     piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
-    if (piece_.empty()) take_piece(frame, frame.index, goes_back());
+    if (piece_.empty()) take_piece(frame, frame.index);
   }
   answer_from_store(frame);
   if (const Epochs target = next_target(frame); !target.empty()) {
@@ -244,12 +247,6 @@ LoopScope::Move SegmentWalk::go_on(Frame& frame) {
     return {};
   }
   return {.go_on = !frame.limit_broke};
-}
-
-/// Whether earlier states can be restored. They do not fit a program that registers more while it
-/// trains, and unregistered variables keep the values of later epochs.
-bool SegmentWalk::goes_back() const {
-  return random_access_ && !strong_ && registry_.names() == registered_;
 }
 
 /// Whether code after the loop needs the state that the loop leaves. In a strong walk all remaining

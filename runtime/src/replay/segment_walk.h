@@ -121,12 +121,11 @@ class SegmentWalk {
   std::optional<std::int64_t> restore_start();
   const std::set<std::int64_t>& boundaries() const;
   void aim_at(Frame& frame, Epochs target);
-  void take_piece(const Frame& frame, std::int64_t iteration, bool goes_back);
+  void take_piece(const Frame& frame, std::int64_t iteration);
   Epochs next_target(const Frame& frame) const;
   void answer_from_store(Frame& frame);
   LoopScope::Move go_on(Frame& frame);
   LoopScope::Move jump(Frame& frame);
-  bool goes_back() const;
   bool builds_on() const;
   bool restore_ahead(std::int64_t ahead, std::int64_t here);
   bool is_over() const { return piece_.empty() && assignment_.may_end(section_); }
