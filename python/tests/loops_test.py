@@ -32,6 +32,33 @@ class LoopTest(Script):
         replayed = self.python("train.py", "--replay_flor", "--flor_probe", "train")
         self.assertIn("verified: 3 of 3 recomputed values", replayed.stderr)
 
+    def test_chosen_steps_have_the_bits_of_a_whole_replay(self):
+        text = """
+            w = [1.0]
+            flor.checkpoints(w=w)
+            for epoch in flor.loop("epoch", 4):
+                for step in flor.loop("train", 6):
+                    w[0] = 0.7 * w[0] + (7 * epoch + 3 * step) % 5
+                    flor.log("loss", w[0]){}
+                    print("train", epoch, step)
+                    if step == epoch + 2:
+                        break
+                w[0] *= 1.1
+        """
+        self.program(text.format(""))
+        self.record("train.py", "t")
+        self.program(text.format('; flor.log("seen", w[0] / 3)'))
+        first = self.python("train.py", "--replay_flor", "--flor_step", "1", "--flor_verify", "none")
+        self.assertEqual(first.stdout.count("train"), 4 * 2, first.stdout)
+        self.assertIn("verified: 8 of 8 recomputed values", first.stderr)
+        self.python("train.py", "--replay_flor", "--flor_step", "last", "--flor_verify", "none")
+        chosen = self.values("seen", "t")
+        self.python("train.py", "--replay_flor", "--flor_verify", "none")
+        whole = self.values("seen", "t")
+        last = {epoch: max(step for _, e, step, _ in whole if e == epoch) for epoch in range(4)}
+        self.assertEqual(last, {0: 2, 1: 3, 2: 4, 3: 5})
+        self.assertEqual(chosen, [one for one in whole if one[2] in (1, last[one[1]])])
+
     def test_return_ends_all_loops(self):
         self.program("""
             def train():

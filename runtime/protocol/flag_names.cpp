@@ -36,6 +36,7 @@ constexpr std::array kReplay = {
              "replay the latest run, or part PID of NGPUS (0/2, 1/2)"},
     FlagName{"replay", "[PID/NGPUS]", ""},
     FlagName{"flor_epochs", "A..B", "replay these epochs only"},
+    FlagName{"flor_step", "LIST", "answer only these steps of nested loops: 0,10..20,last"},
     FlagName{"flor_probe", "LOOP", "execute these nested loops (LOOP,LOOP...)"},
     FlagName{"flor_no_probe", "", "execute no nested loop that is stored"},
     FlagName{"flor_verify", "N|all|none", "execute N whole epochs to verify what is found (default 1)"},

@@ -131,6 +131,7 @@ class Parser {
     if (flag_ == "--flor_check") return take_check();
     if (flag_ == "--flor_output" || flag_ == "--flor_machine") return take_beside();
     if (flag_ == "--flor_epochs") return take_epochs();
+    if (flag_ == "--flor_step") return take_steps();
     if (flag_ == "--flor_threads") {
       flags_.instead.threads = static_cast<int>(parse_count(flag_, value("N")));
       return true;
@@ -246,9 +247,20 @@ class Parser {
   bool take_epochs() {
     const std::string text = value("A..B");
     try {
-      flags_.epochs = parse_epoch_list(text);
+      flags_.asked.epochs = parse_epoch_list(text);
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("--flor_epochs: {}", error.what()));
+    }
+    replay_only_ = flag_;
+    return true;
+  }
+
+  bool take_steps() {
+    const std::string text = value("LIST");
+    try {
+      flags_.asked.steps = StepChoice::parse(text);
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format("--flor_step: {}", error.what()));
     }
     replay_only_ = flag_;
     return true;
@@ -376,7 +388,7 @@ class Parser {
   }
 
   void check() {
-    if (flags_.segments > 1 && !flags_.epochs.empty()) {
+    if (flags_.segments > 1 && !flags_.asked.epochs.empty()) {
       throw UsageError("--flor_epochs and PID/NGPUS exclude each other: both say which epochs");
     }
     if (record_ && replay_) {
@@ -411,6 +423,11 @@ class Parser {
           fmt::format("{} stands alone: write --replay_flor {}, or put it after -- if "
                       "it is an argument of the program",
                       stray_segment_, stray_segment_));
+    }
+    if (!flags_.asked.steps.empty() && flags_.shows_what_is_stored()) {
+      throw UsageError(
+          "--flor_step chooses steps of loops that are executed, and for a plug-in alone none is: "
+          "add --flor_probe LOOP");
     }
     if (!replay_only_.empty() && !replay_) {
       throw UsageError(fmt::format("{} belongs to a replay: add --replay_flor", replay_only_));

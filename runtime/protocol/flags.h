@@ -54,7 +54,14 @@ struct Flags {
   // For replaying.
   std::int64_t segment = 0, segments = 1;  ///< --replay_flor PID/NGPUS: which segment of how many
   std::string run;                         ///< --flor_run RUN; also with --flor_resume
-  std::vector<Epochs> epochs;              ///< --flor_epochs LIST; empty: not given
+  /// The places that a replay answers.
+  struct Asked {
+    std::vector<Epochs> epochs;  ///< --flor_epochs LIST; empty: not given
+    StepChoice steps;            ///< --flor_step LIST; empty: not given
+    /// Also executes what lies beyond the chosen steps, to verify what was found without it.
+    bool in_full = false;
+  };
+  Asked asked;
   bool strong = false;  ///< --flor_init weak|strong; strong: starts from the first boundary
   std::vector<std::string> probes;  ///< --flor_probe LOOP[,LOOP...]
   bool no_probe = false;            ///< --flor_no_probe: ignore flor::probed in the sources, too

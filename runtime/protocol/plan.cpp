@@ -1,5 +1,6 @@
 #include "protocol/plan.h"
 
+#include <flor/store/catalog.h>
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
@@ -40,13 +41,45 @@ std::optional<Epochs> parse_range(std::string_view text) {
   return range.empty() ? std::nullopt : std::optional(range);
 }
 
+/// The words of a list, without the commas between them.
+std::vector<std::string_view> words_of_list(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::vector<Epochs> joined(std::vector<Epochs> list) {
+  std::ranges::sort(list, {}, &Epochs::first);
+  std::vector<Epochs> result;
+  for (const Epochs& range : list) {
+    if (!result.empty() && range.first <= result.back().end) {
+      result.back().end = std::max(result.back().end, range.end);
+    } else {
+      result.push_back(range);
+    }
+  }
+  return result;
+}
+
+constexpr std::string_view kSampleOfSteps = "sample:", kLastStep = "last";
+
+/// The index of part `part` (from 1) of `parts` into which so many iterations are divided: each
+/// part is represented by its last iteration.
+std::int64_t end_of_part(std::int64_t part, std::int64_t parts, std::int64_t iterations) {
+  const std::int64_t size = iterations / parts, rest = iterations % parts;
+  return part * size + (part * rest) / parts - 1;
+}
+
 }  // namespace
 
 std::vector<Epochs> parse_epoch_list(std::string_view text) {
   std::vector<Epochs> list;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto range = parse_range(text.substr(begin, end - begin));
+  for (const std::string_view word : words_of_list(text)) {
+    const auto range = parse_range(word);
     if (!range) {
       throw UsageError(
           fmt::format("'{}' is no list of epochs: write A..B (both included, counted "
@@ -54,18 +87,110 @@ std::vector<Epochs> parse_epoch_list(std::string_view text) {
                       text));
     }
     list.push_back(*range);
-    begin = end + 1;
   }
-  std::ranges::sort(list, {}, &Epochs::first);
-  std::vector<Epochs> joined;
-  for (const Epochs& range : list) {
-    if (!joined.empty() && range.first <= joined.back().end) {
-      joined.back().end = std::max(joined.back().end, range.end);
+  return joined(std::move(list));
+}
+
+StepChoice StepChoice::parse(std::string_view text) {
+  StepChoice choice;
+  const auto refuse = [&] {
+    throw UsageError(fmt::format(
+        "'{}' is no list of steps: write A..B (both included, counted from 0), A, last, "
+        "or several of these with commas; or sample:N",
+        text));
+  };
+  if (text.starts_with(kSampleOfSteps)) {
+    constexpr std::int64_t kSampleMax = 1'000'000;
+    choice.sample = parse_epoch(text.substr(kSampleOfSteps.size())).value_or(0);
+    if (choice.sample < 1 || choice.sample > kSampleMax) refuse();
+    return choice;
+  }
+  for (const std::string_view word : words_of_list(text)) {
+    const auto range = parse_range(word);
+    if (range) {
+      choice.ranges.push_back(*range);
+    } else if (word == kLastStep) {
+      choice.last = true;
     } else {
-      joined.push_back(range);
+      refuse();
     }
   }
-  return joined;
+  choice.ranges = joined(std::move(choice.ranges));
+  return choice;
+}
+
+bool StepChoice::has(std::int64_t step, std::int64_t iterations) const {
+  if (step < 0) return false;
+  const bool named = std::ranges::any_of(
+      ranges, [&](const Epochs& range) { return step >= range.first && step < range.end; });
+  if (named || iterations < 0 || step >= iterations) return named;
+  if (last && step == iterations - 1) return true;
+  if (sample == 0) return false;
+  if (sample >= iterations) return true;
+  // The first part that ends at or after the step.
+  std::int64_t part = std::max<std::int64_t>(1, sample * step / iterations);
+  while (end_of_part(part, sample, iterations) < step) ++part;
+  return end_of_part(part, sample, iterations) == step;
+}
+
+std::int64_t StepChoice::end_in(std::int64_t iterations) const {
+  if (iterations <= 0) return 0;
+  if (last || sample > 0) return iterations;
+  std::int64_t end = 0;
+  for (const Epochs& range : ranges) {
+    if (range.first < iterations) end = std::min(range.end, iterations);
+  }
+  return end;
+}
+
+std::string StepChoice::text() const {
+  if (sample > 0) return fmt::format("{}{}", kSampleOfSteps, sample);
+  std::string list;
+  for (const Epochs& range : ranges) {
+    list += fmt::format("{}{}", list.empty() ? "" : ",", range.first);
+    if (range.end == INT64_MAX) {
+      list += "..";
+    } else if (range.count() > 1) {
+      list += fmt::format("..{}", range.end - 1);
+    }
+  }
+  if (last) list += fmt::format("{}{}", list.empty() ? "" : ",", kLastStep);
+  return list;
+}
+
+std::string print_steps(const StepChoice& choice) {
+  if (choice.sample > 0) {
+    return fmt::format("{} {} of each loop, spread over it", choice.sample,
+                       choice.sample == 1 ? "step" : "steps");
+  }
+  std::string list;
+  for (const Epochs& range : choice.ranges) {
+    list += fmt::format("{} {}", list.empty() ? "" : ",", range.first);
+    if (range.end == INT64_MAX) {
+      list += " and later";
+    } else if (range.count() > 1) {
+      list += fmt::format(" to {}", range.end - 1);
+    }
+  }
+  if (list.empty()) return "the last step";
+  const bool one = choice.ranges.size() == 1 && choice.ranges.front().count() == 1 && !choice.last;
+  return fmt::format("{}{}{}", one ? "step" : "steps", list,
+                     choice.last ? " and the last one" : "");
+}
+
+void require_steps(const StepChoice& choice, const std::vector<store::LoopExecution>& executions) {
+  if (choice.empty()) return;
+  const store::LoopExecution* longest = nullptr;
+  for (const store::LoopExecution& execution : executions) {
+    if (choice.end_in(execution.iterations) > 0) return;
+    if (!longest || execution.iterations > longest->iterations) longest = &execution;
+  }
+  if (!longest || longest->iterations == 0) {
+    throw UsageError("no nested loop of the run has an iteration: leave it out");
+  }
+  throw UsageError(
+      fmt::format("no nested loop of the run has such a step: the longest, {}, has 0..{}",
+                  longest->loop, longest->iterations - 1));
 }
 
 std::vector<Epochs> within_run(std::vector<Epochs> list, std::int64_t epochs) {

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace flor::store {
+struct LoopExecution;
+}
+
 namespace flor::detail {
 
 /// A range of epochs that includes `first` and excludes `end`.
@@ -35,6 +39,34 @@ std::optional<std::int64_t> parse_epoch(std::string_view text);
 /// are sorted, and joined if they overlap or touch. An open end becomes INT64_MAX. Throws
 /// UsageError.
 std::vector<Epochs> parse_epoch_list(std::string_view text);
+
+/// The iterations of nested loops that a replay answers, as "0,10..20,last" chooses them of each
+/// execution of a nested loop.
+struct StepChoice {
+  std::vector<Epochs> ranges = {};  ///< of steps; sorted, and none touches another
+  std::int64_t sample = 0;          ///< so many spread over the execution, with its last one
+  bool last = false;
+
+  bool empty() const { return ranges.empty() && sample == 0 && !last; }
+  /// Whether the step of an execution with so many iterations is chosen; of one whose length is not
+  /// known (below 0) only those are that are chosen by number.
+  bool has(std::int64_t step, std::int64_t iterations) const;
+  /// The number of iterations that end with the last chosen one; 0 if none is chosen.
+  std::int64_t end_in(std::int64_t iterations) const;
+  /// The choice in the shortest form, which `parse` understands: equal choices have equal texts.
+  std::string text() const;
+  bool operator==(const StepChoice&) const = default;
+
+  /// Parses a list as for epochs, in which `last` stands for the last iteration; or "sample:N".
+  /// Throws UsageError.
+  static StepChoice parse(std::string_view text);
+};
+
+/// "step 12", "steps 0, 10 to 20 and the last one", "5 steps of each loop, spread over it".
+std::string print_steps(const StepChoice& choice);
+
+/// Throws UsageError if the choice has no step of any of these executions of nested loops.
+void require_steps(const StepChoice& choice, const std::vector<store::LoopExecution>& executions);
 
 /// The part of a list that exists in a run of `epochs` epochs. Throws UsageError if the list names
 /// an epoch that the run does not have.

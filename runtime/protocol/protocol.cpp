@@ -1,5 +1,7 @@
 #include "protocol/protocol.h"
 
+#include "index/question.h"
+
 #include <flor/store/digest.h>
 #include <flor/store/error.h>
 
@@ -166,6 +168,8 @@ std::string WorkerOrder::encode() const {
   json["plugin_digest"] = plugin_digest;
   json["hands_in"] = hands_in;
   json["alone"] = alone;
+  if (!steps.empty()) json["steps"] = steps.text();
+  json["in_full"] = in_full;
   return dump(json);
 }
 
@@ -190,6 +194,9 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     order.plugin_digest = json.value("plugin_digest", std::string());
     order.hands_in = json.value("hands_in", false);
     order.alone = json.value("alone", false);
+    const std::string steps = json.value("steps", std::string());
+    if (!steps.empty()) order.steps = StepChoice::parse(steps);
+    order.in_full = json.value("in_full", false);
     return order;
   } catch (const std::exception&) {
     refuse(line);
@@ -246,11 +253,11 @@ std::string WorkDone::encode() const {
 
 std::string encode_done(const store::ReplayedPart& part) {
   const store::ReplayResult& result = part.result;
-  std::string line = fmt::format(
-      "done {} {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
-      static_cast<int>(part.found),
-      result.values_compared, result.values_different, result.states_compared,
-      result.states_different, result.values_found, part.seconds, result.first_difference);
+  std::string line =
+      fmt::format("done {} {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
+                  static_cast<int>(part.found), result.values_compared, result.values_different,
+                  result.states_compared, result.states_different, result.values_found,
+                  part.seconds, result.first_difference);
   std::ranges::replace(line, '\n', ' ');
   return line;
 }
@@ -313,9 +320,10 @@ WorkerLine WorkerLine::decode(std::string_view text) try {
 }
 
 std::string described_probes(std::vector<std::string> loops, const std::string& plugin,
-                             const Instead& instead) {
+                             const Instead& instead, const StepChoice& steps) {
   if (!plugin.empty()) loops.push_back(plugin.substr(plugin.rfind('/') + 1));
   if (!instead.arguments.empty()) loops.push_back(instead.shown_arguments());
+  if (!steps.empty()) loops.push_back(print_steps(steps));
   return fmt::format("{}", fmt::join(loops, ","));
 }
 
@@ -334,7 +342,8 @@ std::string question_of(const std::string& program_digest,
   for (const auto& [name, value] : order.instead.arguments) {
     text += fmt::format("\ninstead {} {}", to_hex(name), to_hex(value));
   }
-  return store::digest_of(std::as_bytes(std::span(text))).hex();
+  const std::string question = store::digest_of(std::as_bytes(std::span(text))).hex();
+  return order.steps.empty() ? question : store::question_of_steps(question, order.steps.text());
 }
 
 }  // namespace flor::detail

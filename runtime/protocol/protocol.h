@@ -49,15 +49,17 @@ struct WorkerOrder {
   std::string home;  ///< the store
   std::vector<std::string> probes;
   bool no_probe = false, strong = false;
-  bool alone = false;          ///< replays only this rank of its group
+  bool alone = false;  ///< replays only this rank of its group
   Instead instead;
-  std::vector<int> cores;      ///< cores to run on; empty: any
-  std::string sources = {};    ///< work tree that the program was built from; empty: not known
+  std::vector<int> cores;    ///< cores to run on; empty: any
+  std::string sources = {};  ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, regardless of the present
                              ///< sources
   std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and digest of its content
   /// `home` is a snapshot of the store: findings are sent, not written.
   bool hands_in = false;
+  StepChoice steps = {};  ///< see Flags::Asked
+  bool in_full = false;   ///< see Flags::Asked
 
   /// Whether a plug-in only reads stored state. See Flags::shows_what_is_stored.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
@@ -141,12 +143,13 @@ struct WorkerLine {
 
 /// Identifies what a replay asks. Replays of one run with the same question find the same values:
 /// the same program with the same arguments executes the same loops. `arguments` are without Flor's
-/// flags.
+/// flags. A question of chosen steps is that of all of them with the choice after it
+/// (store::question_of_steps).
 std::string question_of(const std::string& program_digest,
                         const std::vector<std::string>& arguments, const WorkerOrder& order);
 
-/// How the catalog shows a replay's question: "train,weight_norms.so,device=cpu".
+/// How the catalog shows a replay's question: "train,weight_norms.so,device=cpu,step 12".
 std::string described_probes(std::vector<std::string> loops, const std::string& plugin,
-                             const Instead& instead);
+                             const Instead& instead, const StepChoice& steps = {});
 
 }  // namespace flor::detail

@@ -97,6 +97,7 @@ VerifyPlan plan_verification(const EpochTimes& times, const std::set<std::int64_
 WorkerOrder verifying_order(WorkerOrder order, const std::set<std::string>& nested_loops) {
   order.probes.assign(nested_loops.begin(), nested_loops.end());
   order.no_probe = false;
+  order.in_full = true;
   order.hands_in = true;
   order.cores.clear();
   return order;
@@ -172,11 +173,8 @@ Verification note_verification(store::Catalog& catalog, std::int64_t run,
   std::map<std::int64_t, std::vector<std::int64_t>> verified;  // by replay: the verified epochs
   for (const auto& [epoch, part] : talk.done()) {
     if (epoch < 0) continue;
-    std::vector<store::Value> skipped = catalog.values({.run = run,
-                                                        .first_epoch = epoch,
-                                                        .last_epoch = epoch,
-                                                        .recorded = false,
-                                                        .others = true});
+    std::vector<store::Value> skipped = catalog.values(
+        {.run = run, .first_epoch = epoch, .last_epoch = epoch, .recorded = false, .others = true});
     std::erase_if(skipped, [&](const store::Value& value) {
       return !replays.contains(value.replay) || value.verdict == store::ValueVerdict::doubtful;
     });
@@ -218,9 +216,10 @@ std::string verifying_notice(const VerifyPlan& plan) {
 std::string verifying_ranks_hint(const store::Run& run, const std::set<std::string>& loops) {
   const std::string asking =
       loops.empty() ? std::string()
-                    : fmt::format(": flor replay {} --probe {} --again executes its loops in all "
-                                  "ranks",
-                                  run.key.substr(0, 8), fmt::join(loops, " --probe "));
+                    : fmt::format(
+                          ": flor replay {} --probe {} --again executes its loops in all "
+                          "ranks",
+                          run.key.substr(0, 8), fmt::join(loops, " --probe "));
   return fmt::format("not verified by execution, as one rank cannot execute an epoch alone{}",
                      asking);
 }

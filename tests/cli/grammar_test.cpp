@@ -85,8 +85,9 @@ TEST(Grammar, ALongNameHasTheSameLetterWhereverItOccurs) {
 }
 
 TEST(Grammar, ALongNameTakesTheSameKindOfValueWhereverItOccurs) {
-  // A watch has an evaluator for each directory; a job has one.
-  const std::set<std::string> several{"--evaluator"};
+  // A watch has an evaluator for each directory; a job has one. A replay chooses steps; an import
+  // finds them in a column.
+  const std::set<std::string> several{"--evaluator", "--step"};
   std::map<std::string, std::set<std::string>> values_of;
   for (const Declared& option : all_declared()) values_of[option.name].insert(option.value);
   for (const auto& [name, values] : values_of) {

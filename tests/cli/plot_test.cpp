@@ -1,11 +1,13 @@
 // flor plot: in a terminal, without one, and as a picture.
 #include "cli/fixture.h"
+#include "index/values/own_series.h"
 #include "support/process.h"
 #include "support/terminal.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -88,6 +90,91 @@ TEST_F(PlotTest, TellsSeveralRunsApartByTheirArguments) {
   EXPECT_THAT(out, Not(HasSubstr("epochs=")));
   EXPECT_THAT(out, HasSubstr("\n  a "));
   EXPECT_THAT(out, HasSubstr("\n  b "));
+}
+
+class PlotOverTest : public PlotTest {
+ protected:
+  static store::Value at(const std::string& name, const std::string& path, std::int64_t epoch,
+                         std::int64_t step, double number) {
+    store::Value made = value(name, number, epoch);
+    made.place = {path, epoch, step, ""};
+    return made;
+  }
+  /// Two epochs of three steps; `samples` and `loss` in the steps, `time` in the epochs.
+  store::Run steps() {
+    const store::Run run = record({.epochs = 2});
+    std::vector<store::Value> values;
+    for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+      values.push_back(at("time", "epoch", epoch, -1, 10.5 * static_cast<double>(epoch + 1)));
+      for (std::int64_t step = 0; step < 3; ++step) {
+        const auto number = static_cast<double>(3 * epoch + step);
+        values.push_back(at("samples", "epoch/train", epoch, step, 600 - 100 * number));
+        values.push_back(at("step_loss", "epoch/train", epoch, step, 1 / (1 + number)));
+      }
+    }
+    values.push_back(at("step_loss", "epoch/train", 2, 0, 0.1));
+    catalog().add_values(run.id, values);
+    return run;
+  }
+};
+
+TEST_F(PlotOverTest, ValuesOfAnotherMetricAtTheSamePlaceAreX) {
+  steps();
+  const Json json = plot({"linear", "-m", "step_loss", "-x", "samples", "--json"}).json();
+  EXPECT_EQ(json["by"], "samples");
+  ASSERT_EQ(json["series"].size(), 1U);
+  EXPECT_EQ(json["series"][0]["x"], Json::parse("[100,200,300,400,500,600]"))
+      << "in the order of x";
+  EXPECT_EQ(json["series"][0]["y"][0], 1 / 6.0);
+  EXPECT_EQ(json["series"][0]["y"][5], 1.0);
+  const Outcome drawn = plot({"linear", "-m", "step_loss", "--by", "samples"});
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_THAT(drawn.out, HasSubstr(" samples\n"));
+  EXPECT_THAT(drawn.err, HasSubstr("left out: 1 value at places without a number of samples"));
+}
+
+TEST_F(PlotOverTest, AValueOfAnOuterLoopCountsForWhatIsInIt) {
+  steps();
+  const Json json = plot({"linear", "-m", "step_loss", "-x", "time", "--json"}).json();
+  EXPECT_EQ(json["by"], "time") << "the word for an axis";
+  EXPECT_NE(json["series"][0]["x"][0], 10.5);
+  std::vector<store::Value> values;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    values.push_back(at("seconds", "epoch", epoch, -1, 10.5 * static_cast<double>(epoch + 1)));
+  }
+  catalog().add_values(catalog().resolve("linear").id, values);
+  const Json over = plot({"linear", "-m", "step_loss", "-x", "seconds", "--json"}).json();
+  EXPECT_EQ(over["series"][0]["x"], Json::parse("[10.5,10.5,10.5,21,21,21]"));
+}
+
+TEST_F(PlotOverTest, WhatLoopsIterateOverIsAnAxis) {
+  const store::Run run = steps();
+  std::vector<store::Value> values;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    values.push_back(at(std::string(store::kIterationSeries), "epoch", epoch, -1,
+                        0.25 * static_cast<double>(epoch)));
+  }
+  catalog().add_values(run.id, values);
+  const Json over = plot({"linear", "-m", "step_loss", "-x", "epoch_value", "--json"}).json();
+  EXPECT_EQ(over["series"][0]["x"], Json::parse("[0,0,0,0.25,0.25,0.25]"));
+}
+
+TEST_F(PlotOverTest, WhereNoPlaceHasBothItIsRefusedInOneLine) {
+  steps();
+  const auto refused = [&](std::vector<std::string> arguments, int status) {
+    const Outcome outcome = plot(std::move(arguments));
+    EXPECT_EQ(outcome.status, status) << outcome.out;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused({"linear", "-m", "time", "-x", "samples"}, 3),
+              HasSubstr("no place has both time and samples"));
+  EXPECT_THAT(refused({"linear", "-m", "step_loss", "-x", "sample"}, 2),
+              HasSubstr("--by sample: use epoch, step or time, or a metric that was logged"));
+  EXPECT_THAT(refused({"linear", "-m", "samples", "-x", "samples"}, 2),
+              HasSubstr("this is what is drawn"));
+  EXPECT_THAT(refused({"-m", "step_loss", "-x", "samples", "--over", "lr"}, 2),
+              HasSubstr("means are over equal epochs or steps"));
 }
 
 TEST_F(PlotTest, DrawsAPanelForEachMetricUnlessTheyAreJoined) {

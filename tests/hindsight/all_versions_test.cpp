@@ -216,6 +216,40 @@ TEST_F(AllVersions, AWishThatDoesNotFitOneIsReportedAndTheOthersGoOn) {
   EXPECT_EQ(no_list.out, "");
 }
 
+/// A training that computes the same on every device, and logs on which.
+std::string training_on_device(const std::string& argument, const std::string& more) {
+  return "#include <flor/flor.h>\n\nint main(int argc, char** argv) {\n"
+         "  const auto session = flor::init(argc, argv);\n"
+         "  double total = 0;\n"
+         "  const auto state = flor::checkpoints(total);\n"
+         "  const std::string device = flor::arg(\"" +
+         argument +
+         "\", \"gpu\");\n"
+         "  for (int epoch : flor::loop(\"epoch\", 3)) {\n"
+         "    total += epoch;\n"
+         "    flor::log(\"total\", total);\n" +
+         more + "  }\n}\n";
+}
+
+TEST_F(AllVersions, AreAskedOnAnotherDeviceWhereTheyHaveTheArgument) {
+  const store::Run without = record(training_on_device("place", ""), "fit");
+  const store::Run with = record(training_on_device("device", ""), "fit");
+  project_.repository().write(
+      "train.cpp",
+      training_on_device("device", "    flor::log(\"on\", device == \"cpu\" ? 1.0 : 2.0);\n"));
+  const ProcessResult result = ask({"--override", "device=cpu"});
+  EXPECT_EQ(result.status, 5) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("device"));
+  const auto store = project_.open();
+  const auto found = values_of(store->catalog(), with, true);
+  EXPECT_EQ(found.size(), 3U);
+  EXPECT_EQ(found.at("on epoch/2/-1.0"), "1");
+  EXPECT_EQ(values_of(store->catalog(), without, true).size(), 0U);
+  const ProcessResult form = ask({"--override", "device"});
+  EXPECT_EQ(form.status, 2) << "it fits none";
+  EXPECT_THAT(form.err, HasSubstr("--override device: expected NAME=VALUE"));
+}
+
 TEST_F(AllVersions, RunsThatWereBuiltDifferentlyAreBuiltSo) {
   project_.repository().append("CMakeLists.txt",
                                "if(FASTER)\n  target_compile_definitions(train PRIVATE FASTER)\n"

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 const std::set<std::string> kKnown{"train", "test"};
 
@@ -67,11 +68,25 @@ TEST(EpochPath, IsWholeUntilALoopIsSkipped) {
   EXPECT_TRUE(path.is_whole());
   path.leave("test", false);
   EXPECT_FALSE(path.is_whole());
-  EXPECT_THAT(path.executed(), ElementsAre("train"));
+  EXPECT_THAT(path.executed(), ElementsAre(Pair("train", kAllSteps)));
   path.begin();
   EXPECT_TRUE(path.is_whole()) << "of this epoch";
   EXPECT_TRUE(path.ever_skipped()) << "of all";
   EXPECT_THAT(path.executed(), IsEmpty());
+}
+
+TEST(EpochPath, IsNotWholeAfterALoopThatWasLeftEarly) {
+  EpochPath path;
+  path.begin();
+  path.leave_early("train", 12);
+  EXPECT_FALSE(path.is_whole());
+  EXPECT_TRUE(path.ever_skipped());
+  EXPECT_THAT(path.executed(), ElementsAre(Pair("train", 12)));
+  EXPECT_TRUE(path.is_whole_in_loops()) << "in what was executed of train";
+  path.leave("test", false);
+  EXPECT_TRUE(path.is_whole_in_loops());
+  path.leave("check", true);
+  EXPECT_FALSE(path.is_whole_in_loops());
 }
 
 TEST(EpochPath, BeginsEachEpochWithComputedState) {

@@ -1,5 +1,6 @@
 // The parts of a replay: compared, judged and kept, in a store in memory of the test's own.
 #include "replay/part_checker.h"
+
 #include "support/temporary_directory.h"
 
 #include <flor/store/store.h>
@@ -16,9 +17,9 @@
 namespace flor::detail {
 namespace {
 
+using store::ValueVerdict;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using store::ValueVerdict;
 
 /// Findings in memory, and a disk that may be full.
 class Kept final : public Findings {
@@ -78,8 +79,7 @@ class PartCheckerTest : public ::testing::Test {
   }
 
   flor::testing::TemporaryDirectory home_;
-  std::shared_ptr<store::Store> store_ =
-      store::Store::open(home_.path(), store::OpenMode::create);
+  std::shared_ptr<store::Store> store_ = store::Store::open(home_.path(), store::OpenMode::create);
   std::int64_t run_ = store_->catalog().add_run(store::NewRun()).id;
   std::unique_ptr<Assignment> assignment_ = fixed_assignment({Epochs{0, 4}}, {});
   Comparison comparison_;
@@ -127,7 +127,7 @@ TEST_F(PartCheckerTest, OfAnEpochWithSkippedLoopsHasTheVerdictThatTheSourcesAllo
 
 TEST_F(PartCheckerTest, OfTheSameProgramMissesRecordedValuesThatDoNotCome) {
   PartChecker parts = checker({}, {.inside = true, .outside = true});
-  parts.end_epoch(3, "epoch", {});
+  parts.end_epoch(3, "epoch", {}, true);
   parts.complete(3, true, 0);
   EXPECT_EQ(parts.parts()[0].result.values_different, 1);
   parts.forget(2);

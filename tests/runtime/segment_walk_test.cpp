@@ -32,7 +32,9 @@ class Dealer final : public Assignment {
  public:
   Dealer(std::vector<Epochs> pieces, std::set<std::int64_t> kept,
          std::vector<store::MainLoop> loops, bool ends)
-      : open_(pieces.begin(), pieces.end()), kept_(std::move(kept)), loops_(std::move(loops)),
+      : open_(pieces.begin(), pieces.end()),
+        kept_(std::move(kept)),
+        loops_(std::move(loops)),
         ends_(ends) {}
 
   Epochs next(const Position& position) override {
@@ -105,18 +107,22 @@ class Program final : private WalkHost {
  public:
   struct Way {
     bool random_access = true, strong = false;
-    std::int64_t grows_at = -1;  ///< the epoch that registers one more object
-    std::int64_t breaks_at = -1;  ///< the epoch in which it leaves the loop by itself
+    std::int64_t grows_at = -1;            ///< the epoch that registers one more object
+    std::int64_t breaks_at = -1;           ///< the epoch in which it leaves the loop by itself
     std::set<std::int64_t> answered = {};  ///< epochs that the store answers for
+    bool early = false;                    ///< it asks inside each epoch whether there is more work
   };
 
   Program(const Recorded& recorded, Assignment& assignment, Way way)
-      : recorded_(recorded), assignment_(assignment), way_(std::move(way)),
+      : recorded_(recorded),
+        assignment_(assignment),
+        way_(std::move(way)),
         walk_({.loops = recorded_.loops,
                .boundaries = recorded_.boundaries,
                .epochs = recorded_.epochs,
                .finished = recorded_.finished},
-              assignment_.next({}), assignment_, registry_, comparison, static_cast<WalkHost&>(*this), way_.strong) {}
+              assignment_.next({}), assignment_, registry_, comparison,
+              static_cast<WalkHost&>(*this), way_.strong) {}
 
   void run() {
     set_shown_level("off");
@@ -153,7 +159,7 @@ class Program final : private WalkHost {
       if (start->skip > 0) arrive(loop, frame);
       while (frame.index < frame.limit && frame.index < loop.iterations) {
         if (position != frame.index) wrong.push_back("the range is elsewhere");
-        iterate(frame);
+        if (iterate(frame)) return false;
         broke = loop.first_epoch + frame.index - 1 == way_.breaks_at;
         if (broke) break;
         const LoopScope::Move move = walk_.leave(frame);
@@ -174,7 +180,8 @@ class Program final : private WalkHost {
     if (walk_.must_restore(frame.index)) restore_boundary(loop, frame.index);
   }
 
-  void iterate(Frame& frame) {
+  /// Returns true if the program may end inside the epoch.
+  bool iterate(Frame& frame) {
     walk_.enter(frame);
     const std::int64_t epoch = frame.first_epoch + frame.index;
     if (state_ != epoch) wrong.push_back(std::to_string(epoch) + " in " + std::to_string(state_));
@@ -185,7 +192,10 @@ class Program final : private WalkHost {
       registry_.add({slot_of(object_)});
       grown_ = true;
     }
+    const bool is_over =
+        way_.early && !walk_.catching_up() && epoch != way_.breaks_at && walk_.is_over_in(frame);
     ++frame.index;
+    return is_over;
   }
 
   bool restore_boundary(const store::MainLoop& loop, std::int64_t iteration) override {
@@ -459,8 +469,8 @@ RC_GTEST_PROP(SegmentWalkProperty, FromTheStartEveryEpochBeforeTheLastIsExecuted
   }
 }
 
-/// A state that does not fit a program which grows ends the replay, where no stored one leads there.
-/// None is taken for another.
+/// A state that does not fit a program which grows ends the replay, where no stored one leads
+/// there. None is taken for another.
 RC_GTEST_PROP(SegmentWalkProperty, OfAProgramThatGrowsEveryEpochHasItsStateOrTheWalkThrows, ()) {
   const Recorded recorded = any_record();
   RC_PRE(recorded.epochs > 0);
@@ -508,6 +518,43 @@ RC_GTEST_PROP(SegmentWalkProperty, EpochsOutOfOrderAreReachedWhereTheProgramCanG
     if (!recorded.boundaries.at(loop.ordinal).contains(loop.iterations)) continue;
     RC_ASSERT(program.states[i] == loop.first_epoch + loop.iterations);
   }
+}
+
+RC_GTEST_PROP(SegmentWalkProperty, EpochsThatAreAnsweredEarlyAreVisitedOnceAndTheLastIsNotEnded,
+              ()) {
+  const Recorded recorded = any_record();
+  const std::vector<Epochs> pieces = any_pieces(recorded, /*within=*/true);
+  RC_PRE(!pieces.empty());
+  Program::Way way{.random_access = *rc::gen::arbitrary<bool>(),
+                   .strong = *rc::gen::arbitrary<bool>()};
+  way.early = true;
+  log_case(recorded, pieces, way);
+  const auto assignment = epochs_alone(pieces);
+  Program program(recorded, *assignment, way);
+  program.run();
+  RC_ASSERT(program.wrong.empty());
+  RC_ASSERT(program.visited == epochs_of(pieces));
+  RC_ASSERT(program.ended);
+  const auto whole = std::ranges::count_if(recorded.loops, [&](const store::MainLoop& loop) {
+    return loop.first_epoch + loop.iterations <= program.visited.back();
+  });
+  RC_ASSERT(std::ssize(program.states) == whole);
+}
+
+RC_GTEST_PROP(SegmentWalkProperty, EpochsOutOfOrderAreAnsweredEarlyEachOnce, ()) {
+  const Recorded recorded = any_record();
+  std::vector<Epochs> pieces = any_pieces(recorded, /*within=*/true);
+  std::ranges::reverse(pieces);
+  Dealer dealer(pieces, {}, recorded.loops, true);
+  Program::Way way{.random_access = *rc::gen::arbitrary<bool>()};
+  way.early = true;
+  log_case(recorded, pieces, way);
+  Program program(recorded, dealer, way);
+  program.run();
+  RC_ASSERT(program.wrong.empty());
+  const std::set<std::int64_t> visited(program.visited.begin(), program.visited.end());
+  RC_ASSERT(visited.size() == program.visited.size());
+  RC_ASSERT(visited == dealer.dealt);
 }
 
 RC_GTEST_PROP(SegmentWalkProperty, EpochsAreAnsweredFromTheStoreOrExecutedNeverBoth, ()) {

@@ -1,6 +1,8 @@
 // Which epochs are executed to verify a replay, and how what they find is compared with it.
 #include "protocol/verification.h"
 
+#include "index/question.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,6 +85,17 @@ TEST(Disagreement, IsAnyOtherBitAndAnyValueThatOneWayLacks) {
 TEST(Disagreement, IsNotWhatOnlyTheExecutedLoopLogs) {
   const std::vector<store::Value> skipped{value("epoch", -1, 0.1)};
   EXPECT_EQ(first_disagreement(skipped, {value("epoch", -1, 0.1), value("epoch/train", 4, 2)}), "");
+}
+
+TEST(Verification, OfChosenStepsExecutesWholeEpochsAndAnswersTheSameSteps) {
+  WorkerOrder all, chosen;
+  chosen.steps = StepChoice::parse("last,0");
+  const WorkerOrder order = WorkerOrder::decode(verifying_order(chosen, {"train"}).encode());
+  EXPECT_TRUE(order.in_full);
+  EXPECT_EQ(order.steps, chosen.steps);
+  EXPECT_FALSE(WorkerOrder::decode(chosen.encode()).in_full);
+  EXPECT_EQ(question_of("digest", {"x"}, chosen),
+            store::question_of_steps(question_of("digest", {"x"}, all), "0,last"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The summary of a name while answers replace each other: it is always that of the values that
 // stand.
+#include "index/question.h"
 #include "store_fixture.h"
 
 #include <algorithm>
@@ -79,6 +80,92 @@ TEST_F(SummaryOfAnswersTest, ASummaryIsAlwaysThatOfTheValuesThatStand) {
   }
 }
 
+/// Answers to questions of chosen steps, beside those to all steps.
+class AnswersToSteps : public SummaryOfAnswersTest {
+ protected:
+  std::int64_t ask(const std::string& whole, const std::string& steps = "") {
+    return replay(steps.empty() ? whole : question_of_steps(whole, steps));
+  }
+  void answer_steps(std::int64_t replay, std::int64_t epoch, const std::vector<std::int64_t>& steps,
+                    ValueVerdict verdict = ValueVerdict::verified) {
+    std::vector<Value> values;
+    for (const std::int64_t step : steps) {
+      Value value;
+      value.name = "norm";
+      value.place = {"epoch/train", epoch, step, ""};
+      value.type = ValueType::real;
+      value.value = static_cast<double>(10 * epoch + step);
+      value.replay = replay;
+      values.push_back(std::move(value));
+    }
+    ReplayedPart part{.part = epoch, .result = {}};
+    part.result.values_found = std::ssize(values);
+    part.found = verdict;
+    catalog_.add_replayed(run_.id, replay, values, std::vector{part});
+  }
+  /// "step of replay" of the values that stand in an epoch.
+  std::vector<std::string> standing(std::int64_t epoch) const {
+    std::vector<std::string> list;
+    for (const Value& value : catalog_.values(
+             {.run = run_.id, .names = {"norm"}, .first_epoch = epoch, .last_epoch = epoch})) {
+      if (value.name != "norm") continue;
+      list.push_back(std::to_string(value.place.step) + " of " + std::to_string(value.replay));
+    }
+    return list;
+  }
+  std::string of(std::int64_t step, std::int64_t replay) const {
+    return std::to_string(step) + " of " + std::to_string(replay);
+  }
+};
+
+TEST_F(AnswersToSteps, StandBesideEachOther) {
+  const std::int64_t one = ask("all", "1"), some = ask("all", "1,4");
+  answer_steps(one, 0, {1});
+  answer_steps(some, 0, {1, 4});
+  EXPECT_EQ(standing(0), (std::vector{of(1, one), of(4, some)}));
+  EXPECT_EQ(catalog_.replayed(run_.id, question_of_steps("all", "1")).size(), 1U);
+  EXPECT_EQ(catalog_.replayed(run_.id, "all").size(), 0U) << "it answers no other question";
+  expect_summary_of_what_stands();
+  catalog_.doubt_replay(some, "it differs");
+  EXPECT_EQ(standing(0), std::vector{of(1, one)});
+  expect_summary_of_what_stands();
+}
+
+TEST_F(AnswersToSteps, MakeWayForTheAnswerToAllAndNotTheOtherWayRound) {
+  const std::int64_t one = ask("all", "1"), other = ask("all", "2");
+  for (std::int64_t epoch = 0; epoch < 12; ++epoch) {
+    answer_steps(one, epoch, {1});
+    answer_steps(other, epoch, {2});
+  }
+  const std::int64_t all = ask("all");
+  for (std::int64_t epoch = 0; epoch < 12; ++epoch) {
+    answer_steps(all, epoch, {0, 1, 2}, ValueVerdict::unverified);
+  }
+  for (std::int64_t epoch = 0; epoch < 12; ++epoch) {
+    EXPECT_EQ(standing(epoch), (std::vector{of(0, all), of(1, all), of(2, all)}));
+  }
+  expect_summary_of_what_stands();
+  const std::int64_t again = ask("all", "0..1");
+  answer_steps(again, 3, {0, 1});
+  catalog_.verify_replay(again, std::vector<std::int64_t>{3});
+  EXPECT_EQ(standing(3), (std::vector{of(0, all), of(1, all), of(2, all)}));
+  catalog_.doubt_replay(all, "it differs");
+  EXPECT_EQ(standing(3), (std::vector{of(0, again), of(1, again), of(2, other)}));
+  EXPECT_EQ(standing(4), (std::vector{of(1, one), of(2, other)})) << "both stand again";
+  expect_summary_of_what_stands();
+}
+
+TEST_F(AnswersToSteps, OfAnotherProgramAreNotMixedWithIt) {
+  const std::int64_t before = ask("old");
+  answer_steps(before, 0, {0, 1, 2});
+  const std::int64_t now = ask("new", "1");
+  answer_steps(now, 0, {1});
+  EXPECT_EQ(standing(0), std::vector{of(1, now)});
+  catalog_.doubt_replay(now, "it differs");
+  EXPECT_EQ(standing(0), (std::vector{of(0, before), of(1, before), of(2, before)}));
+  expect_summary_of_what_stands();
+}
+
 /// Two stores that hear the same: one of many epochs at once, the other of each by itself.
 class AnswersOfManyEpochs : public StoreTest {
  protected:
@@ -95,7 +182,8 @@ class AnswersOfManyEpochs : public StoreTest {
     /// What stands and what is set apart, and which epochs count as answered by whom.
     std::string state(const std::vector<std::int64_t>& replays) const {
       std::string text;
-      for (const Value& value : store->catalog().values({.run = run, .names = {}, .others = true})) {
+      for (const Value& value :
+           store->catalog().values({.run = run, .names = {}, .others = true})) {
         text += value.name + " " + std::to_string(value.place.epoch) + "." +
                 std::to_string(value.place.step) + " of " + std::to_string(value.replay) + " " +
                 std::string(to_string(value.verdict)) + " " +
@@ -132,8 +220,12 @@ class AnswersOfManyEpochs : public StoreTest {
       part.found = kVerdicts.at(below(8) == 0 ? static_cast<std::size_t>(below(4)) : usual);
       for (const char* name : {"norm", "rate"}) {
         for (int step = below(3); step >= 0; --step) {
-          batch.values.push_back({name, {"epoch/train", epoch, step, ""}, 0, ValueType::real,
-                                  double(below(9)), replay});
+          batch.values.push_back({name,
+                                  {"epoch/train", epoch, step, ""},
+                                  0,
+                                  ValueType::real,
+                                  double(below(9)),
+                                  replay});
           ++part.result.values_found;
         }
       }
@@ -162,9 +254,8 @@ TEST_F(AnswersOfManyEpochs, ReplaceOthersAsTheyDoOneByOne) {
     many_.store->catalog().add_replayed(many_.run, replay, values, parts);
     for (const ReplayedPart& part : parts) {
       std::vector<Value> found;
-      std::ranges::copy_if(values, std::back_inserter(found), [&](const Value& value) {
-        return value.place.epoch == part.part;
-      });
+      std::ranges::copy_if(values, std::back_inserter(found),
+                           [&](const Value& value) { return value.place.epoch == part.part; });
       single_.store->catalog().add_replayed(single_.run, replay, found, std::vector{part});
     }
     EXPECT_EQ(many_.state(replays), single_.state(replays));

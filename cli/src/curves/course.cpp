@@ -36,10 +36,15 @@ void put(std::vector<T>& list, std::int64_t index, T value) {
 
 }  // namespace
 
+std::optional<Axis> axis_named(std::string_view text) {
+  for (const Axis axis : {Axis::epoch, Axis::step, Axis::time}) {
+    if (text == to_string(axis)) return axis;
+  }
+  return std::nullopt;
+}
+
 Axis parse_axis(std::string_view text) {
-  if (text == "epoch") return Axis::epoch;
-  if (text == "step") return Axis::step;
-  if (text == "time") return Axis::time;
+  if (const auto axis = axis_named(text)) return *axis;
   throw UsageError(fmt::format("--by {}: use epoch, step or time", printable(text)));
 }
 

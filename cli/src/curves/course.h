@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,9 @@ namespace flor::cli {
 
 /// The axis over which values are drawn.
 enum class Axis { epoch, step, time };
-/// Parses "epoch", "step" or "time"; throws UsageError for anything else.
+/// The axis called "epoch", "step" or "time".
+std::optional<Axis> axis_named(std::string_view text);
+/// The same; throws UsageError for anything else.
 Axis parse_axis(std::string_view text);
 std::string_view to_string(Axis axis);
 

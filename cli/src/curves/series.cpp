@@ -23,11 +23,6 @@ struct CurvePoint {
   Origin origin = Origin::recorded;
 };
 
-Origin origin_of_value(const store::Value& value) {
-  if (value.job != 0) return Origin::evaluated;
-  return value.replay == 0 ? Origin::recorded : Origin::hindsight;
-}
-
 /// Whether the value is a sample of the machine: it has no loop, and its time in the place of a
 /// step.
 bool is_sample(const store::Value& value) {
@@ -119,6 +114,11 @@ Series placed_samples(const Gathered& gathered, Axis axis) {
 }
 
 }  // namespace
+
+Origin origin_of_value(const store::Value& value) {
+  if (value.job != 0) return Origin::evaluated;
+  return value.replay == 0 ? Origin::recorded : Origin::hindsight;
+}
 
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us) {

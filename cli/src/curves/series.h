@@ -16,6 +16,7 @@ namespace flor::cli {
 
 /// Where a value comes from: the recording, a replay (hindsight), or an evaluator.
 enum class Origin : std::uint8_t { recorded, hindsight, evaluated };
+Origin origin_of_value(const store::Value& value);
 
 struct Point {
   double x = 0, y = 0;  ///< y may be NaN or infinite
@@ -41,6 +42,9 @@ struct SeriesQuestion {
   std::vector<std::string> metrics;  ///< the order of the answer's series
   Axis axis = Axis::epoch;
   std::int64_t first_epoch = 0, last_epoch = INT64_MAX;
+  /// A metric, or a loop as `document_value`, whose values are the axis (`series_over`); empty:
+  /// `axis` is.
+  std::string over = {};
 };
 
 /// The series of one run.
@@ -49,6 +53,7 @@ struct SeriesAnswer {
   std::int64_t no_numbers = 0;  ///< values left out because they are texts, tables, ...
   std::int64_t no_place = 0;    ///< numbers left out because they were logged outside of all loops
   std::int64_t doubtful = 0;    ///< doubtful values left out of means
+  std::int64_t no_x = 0;        ///< numbers left out because `over` has no number at their place
 };
 
 /// The recorded values, those found by replays, and those of evaluators, as `flor query` shows
@@ -56,6 +61,12 @@ struct SeriesAnswer {
 /// not have gives no series.
 SeriesAnswer series_of(const store::Store& store, const store::Run& run,
                        const SeriesQuestion& question, std::int64_t now_us);
+
+/// The same with the values of `question.over` as x: each number is joined with the value that was
+/// logged at its place, or once in a place around it, as `flor query` joins them. Points are in the
+/// order of x. Takes the memory of all values.
+SeriesAnswer series_over(const store::Store& store, const store::Run& run,
+                         const SeriesQuestion& question);
 
 /// Averages several runs: one series for each metric and loop, whose points are the means of the
 /// numbers at one x, or NaN if none of them is finite. Doubtful values are left out.

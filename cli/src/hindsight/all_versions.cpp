@@ -6,6 +6,7 @@
 #include "protocol/program_of_run.h"
 #include "replay/launch_facts.h"
 #include "shell/context.h"
+#include "shell/current_settings.h"
 
 #include <flor/store/error.h>
 
@@ -186,6 +187,8 @@ class Asking {
         continue;
       }
       try {
+        detail::check_overrides(catalog_, run.run, wish_.replay.instead(),
+                                current_settings().get("overridable").value);
         BuildPlan plan = build_plan(catalog_, run.run, gate_.pass(run.run), wish_.build);
         const std::string key = fmt::format("{}\n{}\n{}", run.run.start.program,
                                             plan.permit.is_ours() ? "of here" : "of elsewhere",
@@ -292,7 +295,7 @@ class Asking {
       return chosen;
     });
     if (request.order.probes.empty() && !wish.no_probe) {
-      request.facts = replay_facts(catalog_, run, executed_loops(asked, run));
+      request.facts = replay_facts(catalog_, run, executed_loops(asked, run), request.order.steps);
     }
     return request;
   }

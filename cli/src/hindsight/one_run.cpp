@@ -283,6 +283,20 @@ void check_wish(const ReplayWish& wish) {
   if (!parse_sample(wish.epochs)) (void)epoch_list(wish, INT64_MAX, {});
   (void)wish.verification();
   (void)wish.instead();
+  if (!wish.chosen_steps().empty() && !wish.plugin.empty() && wish.probes.empty() && !wish.strong) {
+    throw UsageError(
+        "--step chooses steps of loops that are executed, and for a plug-in alone none is: add "
+        "--probe LOOP");
+  }
+}
+
+detail::StepChoice ReplayWish::chosen_steps() const {
+  if (steps.empty()) return {};
+  try {
+    return detail::StepChoice::parse(steps);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--step: {}", printable(error.what())));
+  }
 }
 
 detail::Instead ReplayWish::instead() const {
@@ -374,8 +388,10 @@ void fill_order(const store::Store& store, const ReplayWish& wish, ReplayRequest
   request.order.strong = wish.strong;
   request.order.alone = wish.rank.has_value();
   request.order.instead = wish.instead();
-  if (!request.order.shows_what_is_stored()) return;
-  expect_loads_alone(request.facts);
+  request.order.steps = wish.chosen_steps();
+  const bool loads_alone = request.order.shows_what_is_stored();
+  if (loads_alone) expect_loads_alone(request.facts);
+  if (!loads_alone && request.order.steps.empty()) return;
   std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
 }
 
@@ -417,7 +433,14 @@ ReplayRequest replay_request(
   const std::vector<store::Run> ranks = ranks_of(catalog, run, asked_for.rank);
   const ReplayWish wish = resolved(catalog, ranks, asked_for);
   const std::vector<std::string> probes = probes_of(wish);
-  check_probes(probes, catalog.executions(ranks.front().id));
+  const std::vector<store::LoopExecution> executions = catalog.executions(ranks.front().id);
+  check_probes(probes, executions);
+  const detail::StepChoice steps = wish.chosen_steps();
+  try {
+    detail::require_steps(steps, executions);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--step {}: {}", steps.text(), printable(error.what())));
+  }
   for (const store::Run& rank : ranks) {
     detail::check_overrides(catalog, rank, wish.instead(),
                             current_settings().get("overridable").value);
@@ -432,7 +455,7 @@ ReplayRequest replay_request(
     request.order.plugin = plugin->path.string();
     request.order.plugin_digest = plugin->digest;
   }
-  request.facts = replay_facts(catalog, request.run, request.order.probes);
+  request.facts = replay_facts(catalog, request.run, request.order.probes, steps);
   request.gpus = split_list(wish.gpus);
   fill_order(context.store(), wish, request);
   request.again = wish.again;

@@ -18,6 +18,7 @@ class Context;
 struct ReplayWish {
   std::string gpus, plugin;
   std::string epochs;  ///< --epochs: a list, or sample:N
+  std::string steps;   ///< --step: a list, or sample:N; empty: all
   std::vector<std::string> probes;
   std::vector<std::string> overrides;  ///< --override: NAME=VALUE
   std::optional<std::uint64_t> workers, threads;
@@ -29,6 +30,8 @@ struct ReplayWish {
   std::string verify_epochs;  ///< how many epochs to execute for comparison: N, all or none
 
   detail::VerifyWish verification() const;
+  /// Throws UsageError for a malformed --step.
+  detail::StepChoice chosen_steps() const;
   EngineWish engine;
   std::string from;  ///< an object store from which workers on other machines fetch the run; may be
                      ///< empty

@@ -85,6 +85,11 @@ class FigureMaker {
     figure_.y_kind = plan_.logarithmic ? ScaleKind::logarithmic : ScaleKind::linear;
     figure_.x_label = std::string(to_string(plan_.axis));
     figure_.x_kind = ScaleKind::whole;
+    if (!plan_.over.empty()) {
+      figure_.x_label = printable(plan_.over);
+      figure_.x_kind = ScaleKind::linear;
+      return;
+    }
     if (plan_.axis != Axis::time) return;
     double longest = 0;
     for (const PlottedRun& plotted : runs_) {
@@ -219,11 +224,16 @@ class FigureMaker {
   }
 
   void note_left_out() {
-    std::int64_t numbers = 0, places = 0, doubtful = 0;
+    std::int64_t numbers = 0, places = 0, doubtful = 0, no_x = 0;
     for (const PlottedRun& plotted : runs_) {
       numbers += plotted.answer.no_numbers;
       places += plotted.answer.no_place;
       doubtful += plotted.answer.doubtful;
+      no_x += plotted.answer.no_x;
+    }
+    if (no_x) {
+      figure_.notes.push_back(printable(fmt::format("left out: {} at places without a number of {}",
+                                                    counted(no_x, "value"), plan_.over)));
     }
     if (doubtful) {
       figure_.notes.push_back(fmt::format("left out: {}", counted(doubtful, "doubtful value")));

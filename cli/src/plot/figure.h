@@ -56,6 +56,7 @@ struct FigurePlan {
   /// The names of the metrics that each panel shows.
   std::vector<std::vector<std::string>> panels;
   Axis axis = Axis::epoch;
+  std::string over = {};  ///< the metric whose values are the axis; empty: `axis` is
   bool logarithmic = false;
   double smoothing = 0;  ///< the weight that `smoothed` takes (curves/curve.h)
 };

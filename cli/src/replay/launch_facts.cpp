@@ -37,9 +37,16 @@ bool is_probed(const std::string& loop, const std::vector<std::string>& probes) 
   return std::ranges::count(probes, loop.substr(0, loop.find('~'))) > 0;
 }
 
+/// The part of a loop that is executed for the chosen steps.
+double share_of(const store::LoopExecution& execution, const detail::StepChoice& steps) {
+  if (steps.empty() || execution.iterations <= 0) return 1;
+  return static_cast<double>(steps.end_in(execution.iterations)) /
+         static_cast<double>(execution.iterations);
+}
+
 EpochCost cost_of(const store::Iteration& iteration,
                   const std::vector<const store::LoopExecution*>& nested, const Loads& loads,
-                  const std::vector<std::string>& probes) {
+                  const std::vector<std::string>& probes, const detail::StepChoice& steps) {
   const double whole = std::max(iteration.seconds - iteration.record_seconds, 0.0);
   EpochCost cost{.asked = whole, .passed = whole, .restore = 0};
   for (const store::LoopExecution* execution : nested) {
@@ -47,7 +54,8 @@ EpochCost cost_of(const store::Iteration& iteration,
     if (!load) continue;
     const double saved = execution->seconds - *load;
     cost.passed -= saved;
-    if (!is_probed(execution->loop, probes)) cost.asked -= saved;
+    const double share = is_probed(execution->loop, probes) ? share_of(*execution, steps) : 0;
+    if (share < 1) cost.asked -= saved - share * execution->seconds;
   }
   cost.asked = std::max(cost.asked, 0.0);
   cost.passed = std::max(cost.passed, 0.0);
@@ -57,7 +65,7 @@ EpochCost cost_of(const store::Iteration& iteration,
 }  // namespace
 
 RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
-                      const std::vector<std::string>& probes) {
+                      const std::vector<std::string>& probes, const detail::StepChoice& steps) {
   RunFacts facts;
   const Loads loads(catalog, run);
   const auto fork = catalog.fork(run.id);
@@ -86,7 +94,8 @@ RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
         static_cast<std::size_t>(facts.loops[loop].first_epoch + iteration.iteration);
     if (epoch >= facts.epochs.size()) continue;
     EpochCost& cost = facts.epochs[epoch];
-    cost = cost_of(iteration, nested[{iteration.main_loop, iteration.iteration}], loads, probes);
+    cost = cost_of(iteration, nested[{iteration.main_loop, iteration.iteration}], loads, probes,
+                   steps);
     const double* load = loads.find(iteration.main_loop, iteration.iteration, {});
     cost.restore = load ? *load : 0;
   }

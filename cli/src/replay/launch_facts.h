@@ -12,9 +12,9 @@ namespace flor::cli {
 
 /// The facts for planning. The costs are those of the recording, except that a skipped loop costs
 /// the time to load its end, as measured in earlier replays if there were any. `probes`: nested
-/// loops to execute although they could be skipped.
+/// loops to execute although they could be skipped, up to the last of `steps` if any are chosen.
 RunFacts replay_facts(const store::Catalog& catalog, const store::Run& run,
-                      const std::vector<std::string>& probes);
+                      const std::vector<std::string>& probes, const detail::StepChoice& steps = {});
 
 /// Changes the costs for a plug-in that sees only the stored state: every epoch is loaded, none
 /// executed.

@@ -139,7 +139,7 @@ void Coordinator::add_replay() {
          .last_epoch = first == request_.asked.end() ? -1 : *request_.asked.rbegin(),
          .strong = request_.order.strong,
          .probes = detail::described_probes(request_.order.probes, request_.order.plugin,
-                                            request_.order.instead),
+                                            request_.order.instead, request_.order.steps),
          .program_digest = launch.digest,
          .command = launch.command,
          .question = detail::question_of(digest_, launch.arguments, request_.order)});

@@ -49,6 +49,17 @@ std::string print_workers(const ReplayRequest& request) {
   return fmt::format("{}{}, {}{}", request.workers, ranks, threads, where);
 }
 
+/// ", step 12 alone"; empty if no steps were chosen.
+std::string print_chosen(const ReplayRequest& request) {
+  const detail::StepChoice& steps = request.order.steps;
+  return steps.empty() ? std::string() : fmt::format(", {} alone", detail::print_steps(steps));
+}
+
+Json steps_json(const ReplayRequest& request) {
+  const detail::StepChoice& steps = request.order.steps;
+  return steps.empty() ? Json() : Json(steps.text());
+}
+
 void print_json(Context& context, const ReplayRequest& request, const ReplayOutcome& outcome,
                 const ReplaySummary& summary) {
   Json result = document("replay");
@@ -59,6 +70,7 @@ void print_json(Context& context, const ReplayRequest& request, const ReplayOutc
   result["program_reason"] = json_text(request.launch.why);
   result["workers"] = request.workers;
   result["ranks"] = request.ranks.size();
+  result["steps"] = steps_json(request);
   result["seconds"] = outcome.seconds;
   result["estimated_seconds"] = summary.estimate;
   const auto epochs = [](const auto& parts) {
@@ -137,6 +149,7 @@ void print_plan(Context& context, const ReplayRequest& request,
     result["directory"] = request.launch.directory;
     result["workers"] = request.workers;
     result["ranks"] = request.ranks.size();
+    result["steps"] = steps_json(request);
     result["threads"] = request.launch.threads;
     result["estimated_seconds"] = plan.seconds;
     result["estimated_seconds_alone"] = alone.seconds;
@@ -151,7 +164,8 @@ void print_plan(Context& context, const ReplayRequest& request,
   }
   Output& out = context.out();
   out.write(fmt::format(
-      "would replay run {}: {}{}{}{}\n", title(request.run), print_parts(request.asked),
+      "would replay run {}: {}{}{}{}{}\n", title(request.run), print_parts(request.asked),
+      print_chosen(request),
       request.order.probes.empty()
           ? std::string()
           : fmt::format(", stepping into {}",
@@ -193,13 +207,16 @@ void print_summary(Context& context, const ReplayRequest& request, const ReplayO
   if (context.json()) return print_json(context, request, outcome, summary);
   Output& out = context.out();
   if (outcome.replay == 0 && outcome.missing.empty()) {
-    out.write(fmt::format("run {}: {} answered before, nothing to do (--again computes it again)\n",
-                          title(request.run), print_parts(request.asked)));
+    out.write(
+        fmt::format("run {}: {}{} answered before, nothing to do (--again computes it again)\n",
+                    title(request.run), print_parts(request.asked),
+                    print_chosen(request) + (request.order.steps.empty() ? "" : ",")));
   } else {
     const std::set<std::int64_t> done = keys(outcome.done);
     out.write(fmt::format(
-        "replayed run {}: {} in {} with {}, estimated {}\n", title(request.run),
-        done.empty() ? "nothing" : print_parts(done), duration(outcome.seconds),
+        "replayed run {}: {}{} in {} with {}, estimated {}\n", title(request.run),
+        done.empty() ? "nothing" : print_parts(done), print_chosen(request),
+        duration(outcome.seconds),
         plural(request.workers, "worker") + (request.ranks.size() > 1
                                                  ? fmt::format(" of {} ranks", request.ranks.size())
                                                  : std::string()),

@@ -8,15 +8,23 @@ void EpochPath::begin() {
   met_.clear();
   executed_.clear();
   skipped_ = false;
+  whole_in_loops_ = true;
   computed_ = true;
 }
 
 void EpochPath::leave(const std::string& loop, bool executed) {
   if (executed) {
-    executed_.insert(loop);
+    executed_[loop] = kAllSteps;
+    whole_in_loops_ = !skipped_;
   } else {
     skipped_ = ever_skipped_ = true;
   }
+}
+
+void EpochPath::leave_early(const std::string& loop, std::int64_t iterations) {
+  executed_[loop] = iterations;
+  whole_in_loops_ = !skipped_;
+  skipped_ = ever_skipped_ = true;
 }
 
 std::vector<std::string> EpochPath::differences(const std::set<std::string>& recorded,

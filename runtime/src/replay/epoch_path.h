@@ -2,6 +2,8 @@
 // executed.
 #pragma once
 
+#include "verdict/value_check.h"
+
 #include <cstdint>
 #include <set>
 #include <string>
@@ -22,16 +24,23 @@ class EpochPath {
   void forget(const std::string& loop) { met_.erase(loop); }
   /// Called when the loop was left, after it was executed or its recorded end was loaded.
   void leave(const std::string& loop, bool executed);
+  /// The same for a loop that was executed up to this number of iterations, before its recorded end
+  /// was loaded.
+  void leave_early(const std::string& loop, std::int64_t iterations);
 
   /// Tells whether the state is from now on computed by the program, or comes from the record.
   void set_computed(bool computed) { computed_ = computed; }
   /// Whether the program computed the present state. Only then is it worth comparing with the
   /// record.
   bool computed() const { return computed_; }
-  /// The nested loops that were executed in this iteration.
-  const std::set<std::string>& executed() const { return executed_; }
+  /// The nested loops that were executed in this iteration, and how far: kAllSteps if to their
+  /// ends.
+  const ExecutedLoops& executed() const { return executed_; }
   /// Whether no loop was skipped in this iteration.
   bool is_whole() const { return !skipped_; }
+  /// Whether no loop was skipped before the last one that was executed. Then what was logged inside
+  /// loops was computed from the beginning of the iteration on.
+  bool is_whole_in_loops() const { return whole_in_loops_; }
   /// Whether any loop was skipped since the program began.
   bool ever_skipped() const { return ever_skipped_; }
 
@@ -43,8 +52,9 @@ class EpochPath {
                                        std::int64_t epoch) const;
 
  private:
-  std::set<std::string> met_, executed_;
-  bool computed_ = true, skipped_ = false, ever_skipped_ = false;
+  std::set<std::string> met_;
+  ExecutedLoops executed_;
+  bool computed_ = true, skipped_ = false, whole_in_loops_ = true, ever_skipped_ = false;
 };
 
 }  // namespace flor::detail

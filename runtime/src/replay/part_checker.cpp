@@ -1,5 +1,7 @@
 #include "replay/part_checker.h"
 
+#include "maintain/shared_view.h"
+
 #include <exception>
 #include <utility>
 
@@ -31,13 +33,19 @@ std::string PartChecker::take_content(const LoggedContent& logged, bool handed) 
   return reference;
 }
 
+std::string PartChecker::know_content(const LoggedContent& logged) {
+  std::string reference = store::object_reference(logged.item, logged.content);
+  values_->know(reference, logged.item, logged.content);
+  return reference;
+}
+
 void PartChecker::take_value(std::int64_t part, store::Value value, bool plugged) {
   if (values_->is_new(part, value, plugged)) keeper_.hold(part, std::move(value));
 }
 
 void PartChecker::end_epoch(std::int64_t epoch, const std::string& main_loop,
-                            const std::set<std::string>& executed) {
-  guard([&] { values_->end_epoch(epoch, main_loop, executed); });
+                            const ExecutedLoops& executed, bool outside) {
+  guard([&] { values_->end_epoch(epoch, main_loop, executed, outside); });
 }
 
 void PartChecker::end_outside(std::int64_t part) {

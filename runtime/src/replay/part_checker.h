@@ -43,16 +43,23 @@ class PartChecker {
   /// Takes the content of a logged value, and returns the reference that stands for it. `handed`:
   /// the content is sent to `flor replay` instead of written to this process's store.
   std::string take_content(const LoggedContent& logged, bool handed);
+  /// The same for the content of a value that is not asked for: it is compared, and not stored.
+  std::string know_content(const LoggedContent& logged);
   /// Takes a value of a part of this process: compares it, and keeps it if the record has none
   /// there. `plugged`: a plug-in logged it.
   void take_value(std::int64_t part, store::Value value, bool plugged);
+  /// Compares a value that is not asked for, and does not keep it.
+  void compare_value(std::int64_t part, const store::Value& value, bool plugged) {
+    values_->compare_known(part, value, plugged);
+  }
   /// Takes a value of a part that belongs to another process.
   void pass(const store::Value& value) { values_->pass(value); }
 
   /// Called when all values of the epoch were given. `executed`: its nested loops that were not
-  /// skipped. Recorded values that did not come count as differences.
-  void end_epoch(std::int64_t epoch, const std::string& main_loop,
-                 const std::set<std::string>& executed);
+  /// skipped. `outside`: those outside of its nested loops were given, too. Recorded values that
+  /// did not come count as differences.
+  void end_epoch(std::int64_t epoch, const std::string& main_loop, const ExecutedLoops& executed,
+                 bool outside);
   /// Called when all values outside the loops were given, up to the end of the record.
   void end_outside(std::int64_t part);
   /// Called when the epoch was answered from the store.

@@ -97,8 +97,7 @@ void Probes::find(const Flags& flags, const store::Run& run, const fs::path& hom
     problem_ = "the run was recorded without git";
     return;
   }
-  const auto repository =
-      repository_with(run.start.commit, places_of_sources(flags, run));
+  const auto repository = repository_with(run.start.commit, places_of_sources(flags, run));
   if (!repository) {
     problem_ = fmt::format("the recorded commit {} is in no repository here",
                            run.start.commit.substr(0, 10));
@@ -213,6 +212,12 @@ void Probes::announce_computation() const {
     say(Level::warn, fmt::format("{} more places compute something else than the record",
                                  changes.size() - kTold));
   }
+}
+
+bool Probes::may_ask_outside() const {
+  if (!analysis_ || !older_.empty() || !analysis_->looking().empty()) return true;
+  return std::ranges::any_of(analysis_->computation(),
+                             [](const auto& change) { return change.loop.empty(); });
 }
 
 bool Probes::is_named(const std::string& loop) const {

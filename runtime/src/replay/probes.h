@@ -40,6 +40,8 @@ class Probes {
   bool walks() const { return enabled_ && analysis_ && !analysis_->walk().empty(); }
   /// Whether the sources alone prove that the found values are right.
   const sources::Proof& proof() const { return proof_; }
+  /// Whether the program may log something new outside the recorded nested loops.
+  bool may_ask_outside() const;
   struct Asked {
     bool named = false, changed = false, read = false;
     std::string question;  ///< the question that reads values which the loop leaves

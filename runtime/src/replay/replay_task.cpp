@@ -30,11 +30,11 @@ ProgramStart own_start(const Flags& flags) {
 std::vector<Epochs> chosen_epochs(const TaskFacts& facts) {
   const Flags& flags = facts.flags;
   const std::int64_t first = facts.record.first_epoch(), all = facts.record.epochs();
-  if (flags.epochs.empty()) {
+  if (flags.asked.epochs.empty()) {
     const Epochs own = segment_of(all - first, flags.segment, flags.segments);
     return {{first + own.first, first + own.end}};
   }
-  std::vector<Epochs> epochs = within_run(flags.epochs, all);
+  std::vector<Epochs> epochs = within_run(flags.asked.epochs, all);
   if (const auto fork = facts.store.catalog().fork(facts.run.id)) {
     refuse_copied(epochs, first, fork->parent);
   }
@@ -70,7 +70,7 @@ void ReplayTask::take_epochs(const std::string& digest) {
   empty_ = epochs_.empty() && flags.segment > 0;
   announce();
   if (empty_) return;
-  assignment_ = flags.shows_what_is_stored()
+  assignment_ = flags.shows_what_is_stored() || !flags.asked.steps.empty()
                     ? epochs_alone(epochs_)
                     : fixed_assignment(epochs_, record.main_loops(), record.first_epoch());
   first_piece_ = assignment_->next({});
@@ -82,7 +82,8 @@ void ReplayTask::take_epochs(const std::string& digest) {
        .first_epoch = epochs_.empty() ? 0 : epochs_.front().first,
        .last_epoch = epochs_.empty() ? -1 : epochs_.back().end - 1,
        .strong = facts_.strong,
-       .probes = described_probes(facts_.probes.loops(), flags.plugin, flags.instead),
+       .probes =
+           described_probes(facts_.probes.loops(), flags.plugin, flags.instead, flags.asked.steps),
        .program_digest = store::file_digest(program_file()),
        .command = flags.command,
        .question = question_of(digest, recorded_arguments(flags), question())});
@@ -109,7 +110,8 @@ WorkerOrder ReplayTask::question() const {
           .instead = flags.instead,
           .cores = {},
           .plugin = flags.plugin,
-          .plugin_digest = facts_.plugin.digest()};
+          .plugin_digest = facts_.plugin.digest(),
+          .steps = flags.asked.steps};
 }
 
 std::unique_ptr<Findings> ReplayTask::make_findings() {
@@ -138,7 +140,9 @@ void ReplayTask::announce() const {
           : fmt::format(" (segment {} of {}, counted from 0)", flags.segment, flags.segments);
   say(Level::result,
       fmt::format(
-          "{}: {}{}{}{}{}{}", begin, epochs, segment,
+          "{}: {}{}{}{}{}{}{}", begin, epochs, segment,
+          flags.asked.steps.empty() ? ""
+                                    : fmt::format(", {} alone", print_steps(flags.asked.steps)),
           facts_.strong ? ", walking there from the start" : "",
           flags.probes.empty() ? ""
                                : fmt::format(", stepping into {}", fmt::join(flags.probes, ", ")),

@@ -34,6 +34,15 @@ void check_probes(const Flags& flags, const Record& record) {
   }
 }
 
+void check_steps(const Flags& flags, const store::Catalog& catalog, const store::Run& run) {
+  const StepChoice& steps = flags.asked.steps;
+  try {
+    require_steps(steps, catalog.executions(run.id));
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--flor_step {}: {}", steps.text(), error.what()));
+  }
+}
+
 std::unique_ptr<Probes> open_probes(const Flags& flags, const store::Run& run,
                                     const Record& record) {
   Flags asking = flags;
@@ -72,6 +81,41 @@ bool ends_the_record(const Record& record, std::int64_t section) {
   return section == (loops.empty() ? 0 : loops.back().ordinal + (loops.back().ended ? 1 : 0));
 }
 
+/// Where the program is the recorded one, with the same sources and arguments, so that it must log
+/// the recorded values.
+SameProgram same_program_as(const store::Catalog& catalog, const store::Run& run,
+                            const Record& record, const Probes& probes, const Flags& flags) {
+  const std::string& digest = run.start.program_digest;
+  const bool recorded_by_one = std::ranges::all_of(
+      catalog.resumptions(run.id),
+      [&](const store::Resumption& later) { return later.program_digest == digest; });
+  const auto gaps = catalog.gaps(run.id);
+  const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
+  const bool same = probes.unchanged() && has_values && recorded_by_one &&
+                    flags.instead.arguments.empty() &&
+                    recorded_arguments(flags) == own_arguments(run.start.command.words()) &&
+                    store::file_digest(program_file()) == digest;
+  const bool finished = run.state == store::RunState::finished;
+  return {.inside = same,
+          .outside = same && finished,
+          .until = finished ? INT64_MAX : record.epochs() - 1};
+}
+
+/// How the choice of steps applies to this replay.
+ChosenSteps::Facts step_facts(const store::Run& run, const Record& record, const Probes& probes,
+                              const Flags& flags) {
+  const StepChoice& choice = flags.asked.steps;
+  // Ranks that leave a loop at different steps would wait for each other forever.
+  const bool in_group = run.start.rank && !flags.alone;
+  const bool is_known = choice.empty() || !probes.unchanged() ||
+                        store::file_digest(program_file()) == run.start.program_digest;
+  return {.choice = choice,
+          .record = record,
+          .probes = probes,
+          .in_full = flags.asked.in_full || in_group || probes.walks(),
+          .open = !is_known || probes.may_ask_outside()};
+}
+
 /// Ends this worker, which cannot keep anything more. `flor replay` waits for the parts that it has
 /// taken, and gives them to another worker.
 void end_worker(const std::string& why) {
@@ -102,6 +146,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
       catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
   record_->leave_out_copied(catalog);
   check_probes(flags_, *record_);
+  check_steps(flags_, catalog, run_);
   std::string digest = program_digest();  // computed before the plug-in is loaded
   plugin_ = PluginCalls(flags_,
                         {.key = run_.key,
@@ -130,14 +175,17 @@ void Replayer::open(bool strong) {
   put_back_generators(run_.start.environment);
   state_ = std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_,
                                            !flags_.instead.threads);
+  steps_ = std::make_unique<ChosenSteps>(step_facts(run_, *record_, *probes_, flags_));
   if (probes_->computes_otherwise()) comparison_.computation_changed();
   const NewValueFacts facts{.otherwise = probes_->computes_otherwise(),
                             .proven = probes_->proof().proven && flags_.instead.arguments.empty(),
                             .plugged = !flags_.plugin.empty()};
   parts_ = std::make_unique<PartChecker>(
       task_->make_findings(), task_->assignment(),
-      std::make_unique<ValueCheck>(*store_, run_.id, comparison_, same_program()), comparison_,
-      facts, flags_.worker_socket < 0 ? PartChecker::OnFailure() : end_worker);
+      std::make_unique<ValueCheck>(
+          *store_, run_.id, comparison_,
+          same_program_as(store_->catalog(), run_, *record_, *probes_, flags_)),
+      comparison_, facts, flags_.worker_socket < 0 ? PartChecker::OnFailure() : end_worker);
   walk_ = std::make_unique<SegmentWalk>(
       WalkedRecord{.loops = record_->main_loops(),
                    .boundaries = record_->boundaries(),
@@ -148,25 +196,6 @@ void Replayer::open(bool strong) {
   enter_section(true);
   start_journal();
   hurry_.emplace(*background_);  // there is no training that it could disturb
-}
-
-/// Where the program is the recorded one, with the same sources and arguments, so that it must log
-/// the recorded values.
-SameProgram Replayer::same_program() const {
-  const std::string& digest = run_.start.program_digest;
-  const bool recorded_by_one = std::ranges::all_of(
-      store_->catalog().resumptions(run_.id),
-      [&](const store::Resumption& later) { return later.program_digest == digest; });
-  const auto gaps = store_->catalog().gaps(run_.id);
-  const bool has_values = std::ranges::none_of(gaps, &store::Gap::values);
-  const bool same = probes_->unchanged() && has_values && recorded_by_one &&
-                    flags_.instead.arguments.empty() &&
-                    recorded_arguments(flags_) == own_arguments(run_.start.command.words()) &&
-                    store::file_digest(program_file()) == digest;
-  const bool finished = run_.state == store::RunState::finished;
-  return {.inside = same,
-          .outside = same && finished,
-          .until = finished ? INT64_MAX : record_->epochs() - 1};
 }
 
 Replayer::~Replayer() {
@@ -197,8 +226,12 @@ void Replayer::arrive(Frame& frame, bool) {
 }
 
 bool Replayer::enter_main(Frame& frame) {
-  if (frame.ordinal < 0) return true;
+  if (frame.ordinal < 0) {
+    steps_->begin_epoch(frame, false);
+    return true;
+  }
   walk_->enter(frame);
+  steps_->begin_epoch(frame, !walk_->catching_up());
   path_.begin();
   enter_part(walk_->part_of(frame), !walk_->catching_up());
   return true;
@@ -215,21 +248,40 @@ LoopScope::Move Replayer::leave_main(Frame& frame) {
 }
 
 void Replayer::end_iteration(Frame& frame) {
+  if (steps_->is_answered()) {
+    restore_boundary(*walk_->loop(), ++frame.index);
+    return;
+  }
   const std::int64_t part = walk_->part_of(frame), epoch = frame.first_epoch + frame.index;
   const std::set<std::string> recorded = record_->executed_in(frame.ordinal, frame.index);
   ++frame.index;
   for (std::string& line : path_.differences(recorded, record_->nested_loops(), epoch)) {
     comparison_.difference(part, std::move(line));
   }
-  state_->compare_with(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
-                       fmt::format("end of epoch {}", epoch), {}, path_.computed());
+  if (steps_->shortened()) {
+    restore_boundary(*walk_->loop(), frame.index);
+  } else {
+    state_->compare_with(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
+                         fmt::format("end of epoch {}", epoch), {}, path_.computed());
+  }
   if (walk_->catching_up()) {
     ++work_.caught_up;
     return;
   }
   plugin_.call_live(ProbeAt::epoch_end, registry_, main_frame(), nullptr, epoch);
   ++visited_;
-  complete_epoch(epoch);
+  complete_epoch(epoch, path_.executed());
+}
+
+void Replayer::complete_early(const Frame& nested) {
+  const Frame& main = main_frame();
+  const std::int64_t epoch = main.first_epoch + main.index;
+  ++visited_;
+  ExecutedLoops executed = path_.executed();
+  executed[nested.component] = nested.index;
+  complete_epoch(epoch, std::move(executed));
+  enter_part(epoch, false);
+  if (walk_->is_over_in(main)) end_program(ExitStatus::done);
 }
 
 void Replayer::end_main(Frame& frame, LoopEnd how) {
@@ -272,6 +324,7 @@ void Replayer::report_work() {
 }
 
 bool Replayer::is_answered_from_store(const store::MainLoop& loop, std::int64_t iteration) const {
+  if (steps_->asks_nothing(loop.ordinal, iteration)) return true;
   return flags_.shows_what_is_stored() && plugin_.is_stored(*record_, loop.ordinal, iteration);
 }
 
@@ -280,7 +333,9 @@ void Replayer::answer_from_store(Frame& frame, std::int64_t iteration) {
   const std::int64_t before = std::exchange(frame.index, iteration);
   update_place();
   enter_part(epoch, true);
-  for (const store::CheckpointKey& key : plugin_.wanted(*record_, frame.ordinal, iteration)) {
+  std::vector<store::CheckpointKey> shown;
+  if (flags_.shows_what_is_stored()) shown = plugin_.wanted(*record_, frame.ordinal, iteration);
+  for (const store::CheckpointKey& key : shown) {
     const std::int64_t checkpoint = state_->brought(*record_->checkpoint(key));
     plugin_.call_stored(*store_, checkpoint, key, main_frame(), epoch);
   }
@@ -304,19 +359,19 @@ void Replayer::enter_part(std::int64_t part, bool ours) {
 void Replayer::enter_section(bool recorded) {
   const std::int64_t section = walk_->section();
   const bool ours = task_->assignment().keeps(section);
-  if (ours && !recorded && !interrupted_told_) {
-    interrupted_told_ = true;
+  if (ours && !recorded && !section_.is_told) {
+    section_.is_told = true;
     say(Level::warn,
         "the record ends inside this loop: what the program logs after it is not kept");
   }
-  section_ours_ = ours && recorded;
-  in_record_ = recorded;
-  enter_part(store::part_outside(section), section_ours_);
+  section_.ours = ours && recorded;
+  section_.in_record = recorded;
+  enter_part(store::part_outside(section), section_.ours);
   times_.begin_part();
 }
 
 void Replayer::complete_section() {
-  if (!std::exchange(section_ours_, false)) return;
+  if (!std::exchange(section_.ours, false)) return;
   const std::int64_t part = store::part_outside(walk_->section());
   if (ends_the_record(*record_, walk_->section())) {
     post([part](PartChecker& parts) { parts.end_outside(part); });
@@ -324,11 +379,13 @@ void Replayer::complete_section() {
   complete(part, !walk_->skipped() && !path_.ever_skipped());
 }
 
-void Replayer::complete_epoch(std::int64_t epoch) {
-  post([epoch, loop = walk_->loop()->name, executed = path_.executed()](PartChecker& parts) {
-    parts.end_epoch(epoch, loop, executed);
+void Replayer::complete_epoch(std::int64_t epoch, ExecutedLoops executed) {
+  post([epoch, loop = walk_->loop()->name, executed = std::move(executed),
+        outside = !steps_->any()](PartChecker& parts) {
+    parts.end_epoch(epoch, loop, executed, outside);
   });
-  complete(epoch, path_.is_whole());
+  const bool early = steps_->is_answered();  // in a loop that is being executed
+  complete(epoch, steps_->any() && !early ? path_.is_whole_in_loops() : path_.is_whole());
 }
 
 void Replayer::complete(std::int64_t part, bool whole) {
@@ -346,7 +403,7 @@ void Replayer::post(std::function<void(PartChecker&)> what) {
 /// A value that the program was not told when it was recorded leads it away from the record.
 std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
   FoundPinned found = visits_.pinned.next(store_->catalog(), {run_.id}, name, journal_);
-  if (found.value || !in_record_) return std::move(found.value);
+  if (found.value || !section_.in_record) return std::move(found.value);
   const std::string where =
       fmt::format("{}, {},", print_pinned_call(name), print_place(found.here.place));
   // Behind the parts that are complete: what came before is not doubtful.
@@ -362,27 +419,39 @@ std::optional<store::Value> Replayer::recorded_pinned(std::string_view name) {
 // ---------------------------------------------------------------------------------------------
 // Nested loops.
 
-bool Replayer::skips(const Frame& frame, const store::CheckpointKey& key, bool stored) {
+bool Replayer::skips(Frame& frame, const store::CheckpointKey& key, bool stored) {
   const Probes::Asked asked = probes_->asked(frame);
   const store::LoopExecution* execution = record_->execution(key);
   const bool broke = execution && execution->broke;
-  const SkipDecision decision =
-      decide({.stored = stored,
-              .catching_up = walk_->catching_up(),
-              .named = asked.named,
-              .changed = asked.changed,
-              .read = asked.read,
-              .leads = probes_->walks(),
-              .broke = broke,
-              .left_main = record_->main_loop_may_have_been_left_from(key),
-              .leaving = broke ? probes_->leaving(frame) : sources::Leaving::impossible});
-  if (walk_->catching_up()) return decision.skips();
+  const LoopFacts unasked{
+      .stored = stored,
+      .catching_up = walk_->catching_up(),
+      .leads = probes_->walks(),
+      .broke = broke,
+      .left_main = record_->main_loop_may_have_been_left_from(key),
+      .leaving = broke ? probes_->leaving(frame) : sources::Leaving::impossible};
+  LoopFacts facts = unasked;
+  facts.named = asked.named;
+  facts.changed = asked.changed;
+  facts.read = asked.read;
+  if (!asked.named && !asked.changed && !asked.read) steps_->note_unasked(frame);
+  const std::optional<std::int64_t> end = steps_->begin_loop(main_frame(), frame);
+  const SkipDecision decision = decide(end == 0 ? unasked : facts);
+  if (execution) {
+    frame.limit = execution->iterations;
+    frame.limit_broke = broke;
+  }
+  const bool early = end && !decision.skips() && decide(unasked).skips();
+  if (early) steps_->leave_after(frame, *end);
+  if (decision.skips() && !decide(facts).skips()) steps_->note_skipped();
+  if (walk_->catching_up() || steps_->is_answered()) return decision.skips();
   NestedCount& count = work_.nested[frame.name];
   if (decision.skips()) {
     ++count.skipped;
   } else {
     ++count.executed;
-    ++count.why[print_reason(decision.reason, asked.question)];
+    ++count.why[print_reason(decision.reason, asked.question) +
+                (early ? " (up to a chosen step)" : "")];
   }
   return decision.skips();
 }
@@ -391,7 +460,7 @@ bool Replayer::skips(const Frame& frame, const store::CheckpointKey& key, bool s
 /// executed to reach another.
 void Replayer::show_live(ProbeAt at, const Frame* nested) {
   const Frame& main = main_frame();
-  if (walk_->catching_up()) return;
+  if (walk_->catching_up() || steps_->is_answered()) return;
   plugin_.call_live(at, registry_, main, nested, main.first_epoch + main.index);
 }
 
@@ -410,16 +479,14 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
     state_->restore(key, frame.settings.attached);
     return {.visit = false};
   }
-  if (const store::LoopExecution* execution = record_->execution(key)) {
-    path_.set_computed(true);
-    frame.limit = execution->iterations;
-    frame.limit_broke = execution->broke;
-  }
+  if (record_->execution(key)) path_.set_computed(true);
   return {};
 }
 
 std::int64_t Replayer::leave_nested(Frame& frame) {
-  if (main_frame().ordinal >= 0) show_live(ProbeAt::step_end, &frame);
+  if (main_frame().ordinal < 0) return 1;
+  show_live(ProbeAt::step_end, &frame);
+  if (steps_->ends_with(frame)) complete_early(frame);
   return 1;
 }
 
@@ -430,6 +497,12 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
   const store::CheckpointKey key = key_of_end(frame, main);
   const store::LoopExecution* execution = record_->execution(key);
   if (!execution) return;
+  if (steps_->left_early(frame, how)) {
+    path_.set_computed(false);
+    state_->restore(key, frame.settings.attached);
+    return;
+  }
+  if (steps_->is_answered()) return;
   const std::int64_t part = walk_->part_of(main);
   const std::string where =
       fmt::format("end of {}, epoch {}", frame.component, main.first_epoch + main.index);
@@ -446,7 +519,9 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
 }
 
 void Replayer::left_nested(Frame& frame, LoopEnd how) {
-  path_.leave(frame.component, frame.visited);
+  const bool early = steps_->left_early(frame, how);
+  early ? path_.leave_early(frame.component, frame.index)
+        : path_.leave(frame.component, frame.visited);
   if (frames_.empty() || main_frame().ordinal < 0 || how == LoopEnd::failed) return;
   show_live(ProbeAt::loop_end, &frame);
 }
@@ -486,11 +561,16 @@ std::optional<store::FoundCheckpoint> Replayer::find_checkpoint(bool best) {
 void Replayer::keep(LogBatch batch) {
   try {
     for_each_value(
-        journal_, batch, parts_->ordinals(),
-        [this](const LoggedContent& logged) {
-          return parts_->take_content(logged, flags_.hands_in);
-        },
-        [this](const LogRecord& record, store::Value value) {
+        journal_, batch, parts_->ordinals(), [](const LoggedContent&) { return std::string(); },
+        [&](const LogRecord& record, store::Value value) {
+          const bool asked = steps_->asks(value.place);
+          if (!asked && value.place.step < 0) return;
+          if (value.type == store::ValueType::tensor || value.type == store::ValueType::image) {
+            const LoggedContent& logged = batch.contents[record.bits];
+            value.value = asked ? parts_->take_content(logged, flags_.hands_in)
+                                : parts_->know_content(logged);
+          }
+          if (!asked) return parts_->compare_value(record.part, value, record.plugged);
           parts_->take_value(record.part, std::move(value), record.plugged);
         },
         [this](const store::Value& value) { parts_->pass(value); });

@@ -3,6 +3,7 @@
 // record.
 #pragma once
 
+#include "replay/chosen_steps.h"
 #include "replay/epoch_path.h"
 #include "replay/part_checker.h"
 #include "replay/plugin_calls.h"
@@ -92,9 +93,9 @@ class Replayer : public Runtime, private WalkHost {
   void answer_from_store(Frame& main, std::int64_t iteration) override;
 
   void open(bool strong);
-  SameProgram same_program() const;
-  /// Decides whether the nested loop is skipped, and counts the decision with its reason.
-  bool skips(const Frame& frame, const store::CheckpointKey& key, bool stored);
+  /// Decides whether the nested loop is skipped, and else how far it is executed. Counts the
+  /// decision with its reason.
+  bool skips(Frame& frame, const store::CheckpointKey& key, bool stored);
   void end_iteration(Frame& frame);
   void show_live(ProbeAt at, const Frame* nested);
   void report_work();
@@ -104,7 +105,9 @@ class Replayer : public Runtime, private WalkHost {
   void enter_part(std::int64_t part, bool ours);
   void enter_section(bool recorded);
   void complete_section();
-  void complete_epoch(std::int64_t epoch);
+  void complete_epoch(std::int64_t epoch, ExecutedLoops executed);
+  /// Completes the present epoch although it has not ended, since nothing is left to answer in it.
+  void complete_early(const Frame& nested);
   /// Called when all values of the part have been logged. `whole`: nothing in the part was skipped.
   void complete(std::int64_t part, bool whole);
   /// Runs `what` on the background thread, after everything logged until now has been examined.
@@ -120,18 +123,21 @@ class Replayer : public Runtime, private WalkHost {
   PluginCalls plugin_;
   std::unique_ptr<ReplayTask> task_;
   Comparison comparison_;
-  // The next four are null if there is nothing to do.
+  // The next five are null if there is nothing to do.
   std::optional<ReplayFiles> files_;  // files that the program writes
+  std::unique_ptr<ChosenSteps> steps_;
   std::unique_ptr<RecordedState> state_;
   std::unique_ptr<SegmentWalk> walk_;
   std::unique_ptr<PartChecker> parts_;  // used by the background thread; read after draining it
   std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // read when first needed
   std::optional<Background::Hurry> hurry_;
 
-  EpochPath path_;             // of the iteration that is being executed
-  bool section_ours_ = false;  // values logged outside the loops are kept
-  bool in_record_ = true;      // the recorded run came as far as the program has come
-  bool interrupted_told_ = false;
+  EpochPath path_;  // of the iteration that is being executed
+  struct {
+    bool ours = false;      // values logged outside the loops are kept
+    bool in_record = true;  // the recorded run came as far as the program has come
+    bool is_told = false;   // that it did not
+  } section_;
   WorkDone work_;
   std::int64_t visited_ = 0;  // number of requested epochs that were visited
   ReplayTimes times_;

@@ -112,7 +112,7 @@ Epochs SegmentWalk::unvisited(const Frame& frame) const {
 }
 
 bool SegmentWalk::end(const Frame& frame) {
-  catching_up_ = false;
+  catching_up_ = ahead_ = false;
   const std::int64_t end = loop_->first_epoch + loop_->iterations;
   if (!piece_.empty() && piece_.end <= end) {
     piece_ = host_.next_piece({.section = section_, .main_loop = frame.ordinal + 1});
@@ -126,11 +126,27 @@ const std::set<std::int64_t>& SegmentWalk::boundaries() const {
   return found == record_.boundaries.end() ? none : found->second;
 }
 
-void SegmentWalk::take_piece(const Frame& frame, bool goes_back) {
+/// Takes the next piece. Earlier states do not fit a program that registers more while it trains,
+/// and unregistered variables keep the values of later epochs.
+void SegmentWalk::take_piece(const Frame& frame, std::int64_t iteration) {
+  const bool goes_back = random_access_ && !strong_ && registry_.names() == registered_;
   piece_ = host_.next_piece({.section = section_,
                              .main_loop = frame.ordinal,
-                             .iteration = frame.index,
+                             .iteration = iteration,
                              .reach = goes_back ? Reach::any : Reach::forward});
+}
+
+bool SegmentWalk::is_over_in(const Frame& frame) {
+  const std::int64_t next = frame.index + 1;
+  piece_.first = std::max(piece_.first, frame.first_epoch + next);
+  if (!piece_.empty()) return false;
+  ahead_ = true;
+  if (next < loop_->iterations) {
+    take_piece(frame, next);
+  } else {
+    piece_ = host_.next_piece({.section = section_, .main_loop = frame.ordinal + 1});
+  }
+  return is_over();
 }
 
 /// The next iterations of this loop to be executed.
@@ -151,7 +167,7 @@ void SegmentWalk::answer_from_store(Frame& frame) {
     if (here.empty() || !host_.is_answered_from_store(*loop_, here.first)) return;
     host_.answer_from_store(frame, here.first);
     ++piece_.first;
-    if (piece_.empty()) take_piece(frame, random_access_);
+    if (piece_.empty()) take_piece(frame, frame.index);
   }
 }
 
@@ -216,8 +232,10 @@ std::optional<std::int64_t> SegmentWalk::restore_start() {
 
 /// Continues after a target: with the next target in this loop, or after the loop.
 LoopScope::Move SegmentWalk::go_on(Frame& frame) {
-  piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
-  if (piece_.empty()) take_piece(frame, goes_back());
+  if (!std::exchange(ahead_, false)) {
+    piece_.first = std::max(piece_.first, frame.first_epoch + target_.end);
+    if (piece_.empty()) take_piece(frame, frame.index);
+  }
   answer_from_store(frame);
   if (const Epochs target = next_target(frame); !target.empty()) {
     aim_at(frame, target);
@@ -229,12 +247,6 @@ LoopScope::Move SegmentWalk::go_on(Frame& frame) {
     return {};
   }
   return {.go_on = !frame.limit_broke};
-}
-
-/// Whether earlier states can be restored. They do not fit a program that registers more while it
-/// trains, and unregistered variables keep the values of later epochs.
-bool SegmentWalk::goes_back() const {
-  return random_access_ && !strong_ && registry_.names() == registered_;
 }
 
 /// Whether code after the loop needs the state that the loop leaves. In a strong walk all remaining

@@ -87,6 +87,9 @@ class SegmentWalk {
   void enter(const Frame& frame) { catching_up_ = frame.index < target_.first; }
   /// Called when an iteration has ended; `frame.index` already counts it.
   LoopScope::Move leave(Frame& frame);
+  /// Called inside an iteration that has nothing left to answer. Returns true if this process has
+  /// no more work, so that the program may end there.
+  bool is_over_in(const Frame& frame);
   /// Called when an iteration of a new loop has ended, or was left.
   void count_new_epoch() { ++epochs_added_; }
 
@@ -118,12 +121,11 @@ class SegmentWalk {
   std::optional<std::int64_t> restore_start();
   const std::set<std::int64_t>& boundaries() const;
   void aim_at(Frame& frame, Epochs target);
-  void take_piece(const Frame& frame, bool goes_back);
+  void take_piece(const Frame& frame, std::int64_t iteration);
   Epochs next_target(const Frame& frame) const;
   void answer_from_store(Frame& frame);
   LoopScope::Move go_on(Frame& frame);
   LoopScope::Move jump(Frame& frame);
-  bool goes_back() const;
   bool builds_on() const;
   bool restore_ahead(std::int64_t ahead, std::int64_t here);
   bool is_over() const { return piece_.empty() && assignment_.may_end(section_); }
@@ -138,10 +140,11 @@ class SegmentWalk {
   const store::MainLoop* loop_ = nullptr;
   // The range of `loop_` allows steps in both directions without effects.
   bool random_access_ = false;
-  std::vector<std::string> registered_;  // names registered when `loop_` began
+  std::vector<std::string> registered_;   // names registered when `loop_` began
   std::optional<std::int64_t> restored_;  // boundary that was restored before the loop begins
-  Epochs piece_;   // replayed now or next; may span main loops
-  Epochs target_;  // the part of `piece_` in this loop, as its iterations
+  Epochs piece_;                          // replayed now or next; may span main loops
+  bool ahead_ = false;  // `piece_` is the next one although the iteration has not ended
+  Epochs target_;       // the part of `piece_` in this loop, as its iterations
   bool catching_up_ = false;
   bool skipped_ = false;
   std::int64_t epochs_added_ = 0;  // epochs of main loops that the record does not have

@@ -31,18 +31,27 @@ std::string digest_text(const store::Item& item, std::span<const std::byte> cont
 }  // namespace
 
 bool ValueCheck::is_new(std::int64_t part, const store::Value& value, bool plugged) {
+  if (is_known(part, value, plugged)) return false;
+  comparison_.value_found(part);
+  return true;
+}
+
+void ValueCheck::compare_known(std::int64_t part, const store::Value& value, bool plugged) {
+  is_known(part, value, plugged);
+}
+
+bool ValueCheck::is_known(std::int64_t part, const store::Value& value, bool plugged) {
   Recorded& recorded = recorded_values(value.place.epoch);
   const auto before = recorded.find(value_identity(value));
   if (before == recorded.end()) {
     const bool is_same = same_program_.at(value.place.epoch) && !plugged;
     if (is_same && !was_left_out(value)) comparison_.value_unexpected(part, value);
-    comparison_.value_found(part);
-    return true;
+    return false;
   }
   before->second.came = true;
   // A pinned value comes from the record: that it equals the record shows nothing.
   if (!value.name.starts_with(kPinnedPrefix)) compare(part, before->second.value, value);
-  return false;
+  return true;
 }
 
 bool ValueCheck::was_left_out(const store::Value& value) {
@@ -59,14 +68,17 @@ void ValueCheck::pass(const store::Value& value) {
 /// The main loop is compared, too: an iteration that ended by an exception has the same number as
 /// the first iteration of the next main loop.
 void ValueCheck::end_epoch(std::int64_t epoch, const std::string& main_loop,
-                           const std::set<std::string>& executed) {
+                           const ExecutedLoops& executed, bool outside) {
   if (!same_program_.at(epoch)) return forget(epoch);
   std::vector<const store::Value*> missing;
   for (const auto& [key, known] : recorded_values(epoch)) {
     const std::string& path = known.value.place.path;
     if (known.came || path.substr(0, path.find('/')) != main_loop) continue;
     const std::string loop = nested_loop_of(path);
-    if (loop.empty() || executed.contains(loop)) missing.push_back(&known.value);
+    const auto way = executed.find(loop);
+    const bool was_due =
+        loop.empty() ? outside : way != executed.end() && known.value.place.step < way->second;
+    if (was_due) missing.push_back(&known.value);
   }
   report_missing(epoch, std::move(missing));
   forget(epoch);

@@ -24,6 +24,10 @@ struct SameProgram {
   bool at(std::int64_t epoch) const { return epoch < 0 ? outside : inside && epoch < until; }
 };
 
+/// Nested loops of an iteration that were executed, each with the number of iterations.
+using ExecutedLoops = std::map<std::string, std::int64_t>;
+inline constexpr std::int64_t kAllSteps = INT64_MAX;
+
 /// Compares logged values with the recorded ones, and finds recorded values that did not come. Not
 /// thread-safe: to be used by the thread that keeps the values.
 class ValueCheck {
@@ -40,15 +44,18 @@ class ValueCheck {
   /// for `part` and returns false. `plugged`: a plug-in logged the value, and the recorded program
   /// had none.
   bool is_new(std::int64_t part, const store::Value& value, bool plugged);
+  /// Compares the value for `part` if the recorded run logged it. For values that are not asked
+  /// for.
+  void compare_known(std::int64_t part, const store::Value& value, bool plugged);
   /// True for the value of an iteration if the record of the epoch has none: an earlier Flor, which
   /// kept no values of iterations, may have recorded it.
   bool was_left_out(const store::Value& value);
   /// Notes a value that this process does not keep, since another process does.
   void pass(const store::Value& value);
   /// Called when an epoch of this main loop is complete. `executed` are its nested loops that were
-  /// not skipped.
-  void end_epoch(std::int64_t epoch, const std::string& main_loop,
-                 const std::set<std::string>& executed);
+  /// not skipped. `outside`: what lies outside of its nested loops was compared, too.
+  void end_epoch(std::int64_t epoch, const std::string& main_loop, const ExecutedLoops& executed,
+                 bool outside = true);
   /// Called when an epoch is complete without having been executed.
   void forget(std::int64_t epoch) { recorded_.erase(epoch); }
   /// Called when everything that the record has outside the loops was executed.
@@ -61,6 +68,8 @@ class ValueCheck {
   };
   using Recorded = std::unordered_map<std::string, Known>;  // by identity
 
+  /// Compares the value if it was recorded, and else returns false.
+  bool is_known(std::int64_t part, const store::Value& value, bool plugged);
   Recorded& recorded_values(std::int64_t epoch);
   void report_missing(std::int64_t part, std::vector<const store::Value*> missing);
   void compare(std::int64_t part, const store::Value& recorded, const store::Value& replayed);

@@ -73,6 +73,8 @@ Flags worker_flags(int& argc, char** argv) {
   flags.plugin = order.plugin;
   flags.plugin_digest = order.plugin_digest;
   flags.hands_in = order.hands_in;
+  flags.asked.steps = order.steps;
+  flags.asked.in_full = order.in_full;
   flags.worker_socket = socket;
   return flags;
 }

@@ -32,6 +32,7 @@ Examples:
   flor replay linear                          all epochs, a process for each set of cores
   flor replay linear --workers 2 --probe train
   flor replay linear --epochs 0,40..59        some of them
+  flor replay linear --step 0,last            of each nested loop its first and its last iteration
   flor replay linear --check                  a test: does the changed program still compute the same?
   flor replay linear --coarse                 the shape of the curve first, then the rest
   flor replay linear --gpus 0,1,2,3           a process for each GPU
@@ -58,6 +59,8 @@ Examples:
     syntax.option("--gpus", "LIST", wish_.gpus, "use one process for each of these GPUs, as 0,1");
     syntax.option("--epochs", "EPOCHS", wish_.epochs,
                   "replay only these: A..B, both included, 0,4..6, or sample:N");
+    syntax.option("--step", "STEPS", wish_.steps,
+                  "keep only values of these steps of nested loops: 0,10..20,last or sample:N");
     syntax.flag("--check", wish_.check,
                 "execute all loops of a sample, and fail if the program now computes other bits");
     syntax.flag("--coarse", wish_.coarse,
@@ -200,9 +203,6 @@ int Replay::replay(Context& context) const {
     spec = far->key() + run_.substr(store::run_of_spec(run_).size());
   }
   if (all_versions_) {
-    if (!wish_.overrides.empty()) {
-      throw UsageError("--override is for one run: leave out --all-versions");
-    }
     if (!program_.empty() || own_ || current_) {
       throw UsageError(
           "--all-versions builds each version's own code: leave out --own, --current "

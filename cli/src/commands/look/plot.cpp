@@ -18,11 +18,13 @@
 #include <flor/store/error.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 
 namespace flor::cli {
 namespace {
@@ -51,6 +53,7 @@ Examples:
   flor plot linear --where 'lr<0.01' -m loss   all runs of linear for which this holds
   flor plot -m loss,val_loss --by epoch --smooth 0.9 -o loss.svg
   flor plot linear --over seed -m loss         means over runs that differ in their seed
+  flor plot -m loss -x samples                 over the samples seen, which were logged there, too
   flor plot --follow                           while the run goes on
 )";
   }
@@ -61,7 +64,8 @@ Examples:
                   "choose only runs for which this holds, as 'lr<0.01'");
     groups_.declare(syntax);
     syntax.option("-o,--output", "FILE", file_, "write an .svg or .png file");
-    syntax.option("--by", "AXIS", by_, "draw by epoch, step or time");
+    syntax.option("-x,--by", "AXIS", by_,
+                  "draw by epoch, step or time, or over the values of another metric");
     syntax.option("--smooth", "WEIGHT", smooth_, "draw a moving average, from 0 (none) to below 1");
     syntax.flag("--log", logarithmic_, "give every power of ten the same room");
     syntax.option("--epochs", "EPOCHS", epochs_, "draw only these: A..B, both included, 0-based");
@@ -73,6 +77,8 @@ Examples:
 
  private:
   void check_options(const Context& context);
+  void choose_axis(const store::Catalog& catalog);
+  void require_places(const std::vector<PlottedRun>& runs) const;
   std::vector<std::string> read_metrics(const store::Catalog& catalog,
                                         std::span<const store::Run> runs);
   std::vector<PlottedRun> ask(Context& context);
@@ -167,7 +173,6 @@ void Plot::check_options(const Context& context) {
   if (!file_.empty() && context.json()) {
     throw UsageError("--json and -o exclude each other: give one of them");
   }
-  if (!by_.empty()) plan_.axis = parse_axis(by_);
   if (!smooth_.empty()) plan_.smoothing = parse_weight(smooth_);
   plan_.logarithmic = logarithmic_;
   if (!epochs_.empty()) {
@@ -181,6 +186,31 @@ void Plot::check_options(const Context& context) {
   } else {
     picture_size_ = parse_picture_size(size_);
   }
+}
+
+/// Takes the axis from --by: a word for one, or the name of a metric or a loop's column.
+void Plot::choose_axis(const store::Catalog& catalog) {
+  if (by_.empty()) return;
+  if (const auto axis = axis_named(by_)) {
+    plan_.axis = *axis;
+    return;
+  }
+  const std::vector<std::string> known = metric_names(catalog, chosen_);
+  constexpr std::string_view kLoopValue = "_value";
+  const bool is_metric = std::ranges::find(known, by_) != known.end();
+  if (!is_metric && !by_.ends_with(kLoopValue)) {
+    throw UsageError(fmt::format("--by {}: use epoch, step or time, or a metric that was logged{}",
+                                 printable(by_), did_you_mean(by_, known)));
+  }
+  if (std::ranges::find(question_.metrics, by_) != question_.metrics.end()) {
+    throw UsageError(
+        fmt::format("--by {}: this is what is drawn: name another metric with -m", printable(by_)));
+  }
+  if (groups_.any()) {
+    throw UsageError(
+        "means are over equal epochs or steps, not values: use --by epoch or --by step");
+  }
+  question_.over = plan_.over = by_;
 }
 
 /// The metrics of all panels, without duplicates.
@@ -200,6 +230,7 @@ std::vector<std::string> Plot::read_metrics(const store::Catalog& catalog,
 std::vector<PlottedRun> Plot::ask(Context& context) {
   if (metrics_.empty()) {
     question_.metrics = number_names(context.catalog(), chosen_);
+    std::erase(question_.metrics, question_.over);
     // Reads more metrics than there is room for, since some may have been logged outside of all
     // loops.
     constexpr std::size_t kRead = 16;
@@ -223,7 +254,9 @@ std::vector<PlottedRun> Plot::ask(Context& context) {
     const store::Catalog& catalog = context.catalog();
     // The run's state is read before its values: if it has ended then, all its values are there.
     store::Run now = catalog.run(run.id).value_or(run);
-    SeriesAnswer answer = series_of(context.store(), now, question_, now_us());
+    SeriesAnswer answer = question_.over.empty()
+                              ? series_of(context.store(), now, question_, now_us())
+                              : series_over(context.store(), now, question_);
     result.push_back({std::move(now), catalog.arguments(run.id), std::move(answer)});
   }
   if (metrics_.empty()) choose_panels(result);
@@ -272,7 +305,24 @@ void Plot::choose_panels(const std::vector<PlottedRun>& runs) {
   }
 }
 
+/// Throws NotFound if no value that is to be drawn has one of the axis at its place.
+void Plot::require_places(const std::vector<PlottedRun>& runs) const {
+  std::int64_t no_x = 0;
+  for (const PlottedRun& plotted : runs) {
+    if (!plotted.answer.series.empty()) return;
+    no_x += plotted.answer.no_x;
+  }
+  if (no_x == 0) return;
+  throw NotFound(
+      printable(fmt::format("no place has both {} and {}: log them in the same iterations, or {} "
+                            "further out; `flor query "
+                            "{} {}` shows where they are",
+                            fmt::join(question_.metrics, " or "), question_.over, question_.over,
+                            question_.metrics.front(), question_.over)));
+}
+
 void Plot::require_numbers(const std::vector<PlottedRun>& runs) const {
+  if (!question_.over.empty()) require_places(runs);
   if (metrics_.empty() && plan_.panels.empty()) {
     throw NotFound(fmt::format("no numbers were logged in the loops of {}: see `flor show {}`",
                                chosen_.size() == 1 ? "run " + title(chosen_.front())
@@ -346,7 +396,7 @@ Json mean_json(const PlottedRun& plotted, const Series& series) {
 
 void Plot::print_json(Context& context, const std::vector<PlottedRun>& runs) const {
   Json head = document("plot");
-  head["by"] = to_string(question_.axis);
+  head["by"] = question_.over.empty() ? std::string(to_string(question_.axis)) : question_.over;
   head["smoothing"] = plan_.smoothing;
   JsonList list(context.out(), head, "series");
   for (const PlottedRun& plotted : runs) {
@@ -408,11 +458,12 @@ int Plot::run(Context& context) {
   check_options(context);
   const store::Catalog& catalog = context.catalog();
   chosen_ = choose_runs(context, {.words = runs_, .where = where_, .all_of_names = groups_.any()});
+  question_.metrics = read_metrics(catalog, chosen_);
+  choose_axis(catalog);
   if (groups_.any()) {
     const std::string remark = lone_runs(group_runs(catalog, chosen_, groups_), groups_);
     if (!remark.empty()) context.note(remark);
   }
-  question_.metrics = read_metrics(catalog, chosen_);
   // A run that has just begun may log these metrics later.
   const bool may_come = metrics_.empty() || (follow_ && is_running(chosen_));
   if (!may_come) require_metrics(catalog, chosen_, question_.metrics, kUsage);

@@ -1,5 +1,6 @@
 #include "index/values/answers.h"
 
+#include "index/question.h"
 #include "index/values/machine.h"
 #include "index/values/metric_rows.h"
 #include "index/values/own_series.h"
@@ -147,22 +148,50 @@ bool Answers::is_fetched(std::int64_t replay) {
 }
 
 /// True if the answer of `one` is better: by its verdict, or, if equal, because only `other` was
-/// fetched.
+/// fetched. An answer to all steps is better than one to some of them.
 bool Answers::outranks(std::int64_t one, std::int64_t other, std::int64_t epoch) {
+  if (epoch >= 0 && question(one).of_steps() && !question(other).of_steps()) return false;
+  if (epoch >= 0 && covers(one, other)) return true;
   const ValueVerdict mine = verdict(one, epoch), its = verdict(other, epoch);
   return mine < its || (mine == its && is_fetched(other) && !is_fetched(one));
 }
 
+const Answers::Question& Answers::question(std::int64_t replay) {
+  const auto [known, is_new] = questions_.try_emplace(replay);
+  if (!is_new) return known->second;
+  const auto row = connection_("SELECT question FROM replay_question WHERE replay = ?1", replay);
+  Question& question = known->second;
+  if (row->step()) question.text = row->text(0);
+  question.whole = whole_question(question.text);
+  return question;
+}
+
 bool Answers::same_question(std::int64_t a, std::int64_t b) {
-  const auto [known, is_new] = same_questions_.try_emplace({a, b});
-  if (is_new) {
-    const auto row = connection_(
-        "SELECT 1 FROM replay_question AS one JOIN replay_question AS two USING (question) "
-        "WHERE one.replay = ?1 AND two.replay = ?2",
-        a, b);
-    known->second = row->step();
+  return !question(a).text.empty() && question(a).text == question(b).text;
+}
+
+bool Answers::are_siblings(std::int64_t a, std::int64_t b) {
+  const Question &one = question(a), &other = question(b);
+  return one.of_steps() && other.of_steps() && one.whole == other.whole && one.text != other.text;
+}
+
+bool Answers::covers(std::int64_t one, std::int64_t other) {
+  return question(other).of_steps() && question(one).text == question(other).whole;
+}
+
+/// Whether a replay that chose other steps has found the value as well, with no worse verdict.
+bool Answers::is_answered_by_sibling(std::int64_t series, const Value& value) {
+  std::vector<std::int64_t> others;
+  {
+    const auto rows = connection_(
+        "SELECT DISTINCT replay FROM value WHERE series = ?1 AND epoch = ?2 AND step = ?3 AND "
+        "replay > 0 AND replay <> ?4",
+        series, value.place.epoch, value.place.step, value.replay);
+    while (rows->step()) others.push_back(rows->integer(0));
   }
-  return known->second;
+  return std::ranges::any_of(others, [&](std::int64_t other) {
+    return are_siblings(other, value.replay) && !outranks(value.replay, other, value.place.epoch);
+  });
 }
 
 std::int64_t Answers::series(const std::string& name, const std::string& path) {
@@ -195,7 +224,8 @@ void Answers::move(std::int64_t from, Unit unit, std::int64_t replay, std::int64
 }
 
 /// Returns other replays with current values in the unit. Outside the loops, replays with the same
-/// question share the work, so their values stay and are not returned.
+/// question share the work, and in an epoch those that chose other steps, so their values stay and
+/// are not returned.
 std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit unit,
                                                    std::int64_t replay) {
   std::vector<std::int64_t> found;
@@ -206,15 +236,16 @@ std::vector<std::int64_t> Answers::others_standing(std::int64_t series, Unit uni
                     series, unit.epoch, unit.ordinal, replay);
     while (rows->step()) found.push_back(rows->integer(0));
   }
-  if (unit.epoch < 0) {
-    std::erase_if(found, [&](std::int64_t id) { return same_question(id, replay); });
-  }
+  std::erase_if(found, [&](std::int64_t id) {
+    return unit.epoch < 0 ? same_question(id, replay) : are_siblings(id, replay);
+  });
   return found;
 }
 
 const Answers::Place& Answers::place(const Value& value) {
   const Unit unit = Unit::of(value);
-  const Key key(value.name, value.place.path, unit.epoch, unit.ordinal, value.replay);
+  const std::int64_t step = question(value.replay).of_steps() ? value.place.step : -1;
+  const Key key(value.name, value.place.path, unit.epoch, unit.ordinal, step, value.replay);
   const auto known = places_.find(key);
   return known != places_.end() ? known->second : places_.emplace(key, decide(value)).first->second;
 }
@@ -229,8 +260,11 @@ Answers::Place Answers::decide(const Value& value) {
     return {apart_name(value.name, Apart::doubtful, value.replay), true};
   }
   const auto others = others_standing(series(value.name, path), unit, value.replay);
-  if (std::ranges::any_of(
-          others, [&](std::int64_t id) { return outranks(id, value.replay, unit.epoch); })) {
+  const bool answered = unit.epoch >= 0 && question(value.replay).of_steps() &&
+                        is_answered_by_sibling(series(value.name, path), value);
+  if (answered || std::ranges::any_of(others, [&](std::int64_t id) {
+        return outranks(id, value.replay, unit.epoch);
+      })) {
     set_apart(value.name, path, Apart::other, value.replay);
     return {apart_name(value.name, Apart::other, value.replay), false};
   }
@@ -240,6 +274,7 @@ Answers::Place Answers::decide(const Value& value) {
 
 void Answers::expect(std::int64_t replay, std::span<const Value> values) {
   constexpr std::int64_t kMany = 8;
+  if (question(replay).of_steps()) return;  // decided step by step
   std::map<std::pair<std::string_view, std::string_view>, std::vector<std::int64_t>> found;
   for (const Value& value : values) {
     if (value.replay != replay || value.place.epoch < 0) continue;
@@ -283,7 +318,7 @@ void Answers::decide(const std::string& name, const std::string& path, Epochs ep
       wins = wins && !outranks(gone->replay, replay, epoch);
     }
     if (wins) {
-      places_.try_emplace(Key(name, path, epoch, 0, replay), Place{name, true});
+      places_.try_emplace(Key(name, path, epoch, 0, -1, replay), Place{name, true});
       continue;
     }
     replace(name, path, {first, epoch - 1}, replay, std::span(first_gone, here));
@@ -357,6 +392,13 @@ void Answers::supersede(const std::string& name, const std::string& path, Unit u
   }
 }
 
+/// Whether a replay has current values in the unit.
+bool Answers::stands(std::int64_t series, Unit unit) {
+  return connection_("SELECT 1 FROM value WHERE series = ?1 AND" FLOR_IN_UNIT "AND replay > 0",
+                     series, unit.epoch, unit.ordinal)
+      ->step();
+}
+
 /// Deletes older doubtful values of replays with the same question; only the newest are kept.
 void Answers::forget_repeated(const std::string& name, const std::string& path, Unit unit,
                               std::int64_t replay) {
@@ -377,19 +419,36 @@ void Answers::forget_repeated(const std::string& name, const std::string& path, 
   }
 }
 
-/// Makes the best answer that was set apart current; of several equal ones, the newest.
+/// Makes the best answer that was set apart current; of several equal ones, the newest. With it
+/// come those that chose other steps of the same question.
 void Answers::stand_again(const std::string& name, const std::string& path, Unit unit) {
-  const auto row = connection_(
-      "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "
-      "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?2 "
-      "WHERE run = ?1 AND of = ?4 AND path = ?5 AND why = ?6 AND EXISTS (SELECT 1 FROM value WHERE "
-      "value.series = apart.series AND value.epoch = ?2 AND (?2 >= 0 OR value.ordinal = ?3)) "
-      "ORDER BY coalesce(answer.verdict, 3), apart.replay IN (SELECT replay FROM fetched_replay), "
-      "apart.replay DESC LIMIT 1",
-      run_, unit.epoch, unit.ordinal, name, path, kOther);
-  if (!row->step()) return;
-  const std::int64_t from = row->integer(0), replay = row->integer(1);
-  move(from, unit, replay, series(name, path));
+  std::vector<std::pair<std::int64_t, std::int64_t>> waiting;
+  {
+    const auto rows = connection_(
+        "SELECT apart.series, apart.replay FROM apart JOIN series ON series.id = apart.series "
+        "LEFT JOIN answer ON answer.replay = apart.replay AND answer.epoch = ?2 "
+        "WHERE run = ?1 AND of = ?4 AND path = ?5 AND why = ?6 AND EXISTS (SELECT 1 FROM value "
+        "WHERE "
+        "value.series = apart.series AND value.epoch = ?2 AND (?2 >= 0 OR value.ordinal = ?3)) "
+        "ORDER BY coalesce(answer.verdict, 3), apart.replay IN (SELECT replay FROM "
+        "fetched_replay), "
+        "apart.replay DESC",
+        run_, unit.epoch, unit.ordinal, name, path, kOther);
+    while (rows->step()) waiting.emplace_back(rows->integer(0), rows->integer(1));
+  }
+  if (unit.epoch >= 0) {
+    std::stable_partition(waiting.begin(), waiting.end(), [&](const auto& one) {
+      return !question(one.second).of_steps();
+    });
+  }
+  const std::int64_t standing = series(name, path);
+  for (auto at = waiting.rbegin(); at != waiting.rend(); ++at) {  // the best last: it replaces
+    const auto [from, replay] = *at;
+    const bool is_best = at + 1 == waiting.rend();
+    if (is_best || (unit.epoch >= 0 && are_siblings(replay, waiting.front().second))) {
+      move(from, unit, replay, standing);
+    }
+  }
 }
 
 void Answers::doubt(std::int64_t replay) {
@@ -418,8 +477,9 @@ void Answers::doubt(std::int64_t replay) {
          set_apart(found.name, found.path, Apart::doubtful, replay));
     touched_.insert(apart_name(found.name, Apart::doubtful, replay));
     if (!found.standing) continue;
-    stand_again(found.name, found.path, found.unit);
     touched_.insert(found.name);
+    if (found.unit.epoch >= 0 && stands(series(found.name, found.path), found.unit)) continue;
+    stand_again(found.name, found.path, found.unit);
   }
   connection_("UPDATE answer SET verdict = ?2 WHERE replay = ?1", replay,
               static_cast<std::int64_t>(ValueVerdict::doubtful))
@@ -450,7 +510,9 @@ void Answers::verify(std::int64_t replay, std::int64_t epoch) {
   for (const Found& found : waiting) {
     const std::int64_t standing = series(found.name, found.path);
     const Unit unit{.epoch = epoch};
-    supersede(found.name, found.path, unit, replay, others_standing(standing, unit, replay));
+    const auto others = others_standing(standing, unit, replay);
+    if (std::ranges::any_of(others, [&](std::int64_t id) { return covers(id, replay); })) continue;
+    supersede(found.name, found.path, unit, replay, others);
     move(found.series, unit, replay, standing);
     touched_.insert(found.name);
   }

@@ -1,6 +1,7 @@
 // Answers of replays. An answer is all that one replay found under one name and path in one epoch,
 // or at one place outside the loops. At most one answer to each of these is current; the values of
-// the others are set apart.
+// the others are set apart. Answers to questions of chosen steps that differ in the steps alone
+// count as one.
 #pragma once
 
 #include "database/sqlite.h"
@@ -109,6 +110,17 @@ class Answers {
   bool is_fetched(std::int64_t replay);
   bool outranks(std::int64_t one, std::int64_t other, std::int64_t epoch);
   bool same_question(std::int64_t a, std::int64_t b);
+  /// The question of a replay. `whole`: the same question of all steps.
+  struct Question {
+    std::string text, whole;
+    bool of_steps() const { return text != whole; }
+  };
+  const Question& question(std::int64_t replay);
+  /// Whether both answer chosen steps of one question, and not the same ones.
+  bool are_siblings(std::int64_t a, std::int64_t b);
+  /// Whether `one` answers all steps of the question of which `other` answers some.
+  bool covers(std::int64_t one, std::int64_t other);
+  bool is_answered_by_sibling(std::int64_t series, const Value& value);
   std::int64_t series(const std::string& name, const std::string& path);
   std::int64_t set_apart(const std::string& name, const std::string& path, Apart why,
                          std::int64_t replay);
@@ -116,6 +128,7 @@ class Answers {
   std::vector<std::int64_t> others_standing(std::int64_t series, Unit unit, std::int64_t replay);
   void supersede(const std::string& name, const std::string& path, Unit unit, std::int64_t by,
                  std::span<const std::int64_t> others);
+  bool stands(std::int64_t series, Unit unit);
   void stand_again(const std::string& name, const std::string& path, Unit unit);
   void forget_repeated(const std::string& name, const std::string& path, Unit unit,
                        std::int64_t replay);
@@ -126,10 +139,11 @@ class Answers {
   std::function<void(const std::string&, const Value&)> removed_;
   // Caches of facts that stay the same within a transaction.
   std::map<std::pair<std::string, std::string>, std::int64_t> series_;
-  std::map<std::pair<std::int64_t, std::int64_t>, bool> same_questions_;
+  std::map<std::int64_t, Question> questions_;
   std::map<std::int64_t, bool> fetched_;
   std::map<std::pair<std::int64_t, std::int64_t>, ValueVerdict> verdicts_;  // incomplete
-  using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
+  using Key =
+      std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
   std::map<Key, Place> places_;
   std::set<std::string> touched_;
 };
