@@ -100,7 +100,7 @@ class PrintedByPrograms : public PrintedBase, public ::testing::WithParamInterfa
   PrintedByPrograms() : PrintedBase(GetParam()) {}
 };
 INSTANTIATE_TEST_SUITE_P(To, PrintedByPrograms, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Pipes" : "Files"; });
+                         [](const auto& way) { return way.param ? "Pipes" : "Files"; });
 
 class PrintedToFiles : public PrintedBase {};
 
@@ -165,7 +165,7 @@ TEST_F(PrintedToPipes, OfAKilledProgramComesToTheUserAndIntoTheRun) {
 }
 
 /// Nothing stands between, so all is there at once.
-TEST_F(PrintedToFiles, OfADeadProgramIsThereWhenItIsDeadAndIntoTheRun) {
+TEST_F(PrintedToFiles, OfADeadProgramIsInTheFileAtOnceAndInTheRun) {
   for (const std::string scenario : {"exit", "kill"}) {
     const auto out = bench_.repository().root() / (scenario + ".txt");
     const ProcessResult result = print_to(out, printer(scenario));
@@ -338,17 +338,21 @@ TEST_F(PrintedToPipes, ATerminalStaysOne) {
   options.directory = bench_.repository().root();
   options.environment["FLOR_HOME"] = bench_.home().string();
   options.environment["HOME"] = bench_.home().string();
-  Terminal terminal({program("printer").string(), "--flor", "test", "--flor_output", "16"},
-                    options);
-  EXPECT_TRUE(terminal.shows("begins on a terminal"));
-  EXPECT_EQ(terminal.wait(), 0);
-  EXPECT_THAT(terminal.drawn(), HasSubstr("after the loops\r\n"));
+  const Words words{program("printer").string(), "--flor", "test"};
+  for (const Words& more : {Words{}, Words{"--flor_output", "16"}}) {
+    Terminal terminal(words + more, options);
+    EXPECT_TRUE(terminal.shows("begins on a terminal"));
+    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_THAT(terminal.drawn(), HasSubstr("after the loops\r\n"));
+    if (more.empty()) {
+      EXPECT_THAT(kept(), IsEmpty());
+    }
+  }
   // Both streams go to one place: their order is kept.
-  const auto lines = kept("test@1");
-  EXPECT_THAT(
-      lines, ElementsAre("1 epoch/train output step 0 of 1: loss=0.625",
-                         "1 epoch/train output step 1 of 1: loss=1.312",
-                         "1 epoch output epoch 1 took 2 s", "1 epoch output a warning of epoch 1"));
+  EXPECT_THAT(kept("test@1"), ElementsAre("1 epoch/train output step 0 of 1: loss=0.625",
+                                          "1 epoch/train output step 1 of 1: loss=1.312",
+                                          "1 epoch output epoch 1 took 2 s",
+                                          "1 epoch output a warning of epoch 1"));
 }
 
 TEST_P(PrintedByPrograms, NumbersBecomeAMetricOnce) {

@@ -5,6 +5,7 @@
 #include "base/process_facts.h"
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
+#include "protocol/printed_tape.h"
 #include "protocol/sweep_fact.h"
 #include "protocol/value_text.h"
 #include "ranks/rank_group.h"
