@@ -180,10 +180,11 @@ TEST_F(PrintedToFiles, OfADeadProgramIsInTheFileAtOnceAndInTheRun) {
 }
 
 TEST_F(PrintedToFiles, OfADeadProgramIsTakenUpByItsResume) {
-  const auto out = bench_.repository().root() / "out.txt";
-  EXPECT_EQ(print_to(out, printer("kill")).signal, SIGKILL);
+  const auto root = bench_.repository().root();
+  EXPECT_EQ(print_to(root / "first.txt", printer("kill")).signal, SIGKILL);
   // It is killed again, and has text of its own that no journal has.
-  EXPECT_EQ(print_to(out, printer("kill", {"--flor_resume"})).signal, SIGKILL);
+  EXPECT_EQ(print_to(root / "second.txt", printer("kill", {"--flor_resume"})).signal, SIGKILL);
+  std::filesystem::remove(root / "first.txt");
   EXPECT_THAT(kept_of("stdout"),
               ::testing::Contains(EndsWith("the last words")).Times(::testing::Ge(2)));
 }
