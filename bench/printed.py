@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures what it costs to keep what a program prints, at about 1 MB/s.
 
-bench/printed.py build/release/tests/programs/bin/printer [PAIRS]
+bench/printed.py build/release/tests/programs/bin/printer [PAIRS [FLAG...]]
 
-Runs the same computation, which prints all the time into a file, with `--flor_output none` and with 16 MiB, in
-turns, so that both meet the same other work on the machine; prints the ratio of each pair, and the median.
+Runs the same computation, which prints all the time into a file, with `--flor_output none` and with the FLAGs, in
+turns, so that both meet the same other work on the machine; prints the ratio of each pair, and the median. Without a
+FLAG the file is read; with `--flor_output 16` the output is handed on by a process, since standard error is a pipe.
 """
 
 import ctypes
@@ -52,7 +53,7 @@ def main():
         ratios, processor = [], []
         for _ in range(pairs):
             plain = took(program, directory, "--flor_output", "none")
-            kept = took(program, directory, "--flor_output", "16")
+            kept = took(program, directory, *sys.argv[3:])
             ratios.append(kept[0] / plain[0])
             processor.append(kept[1] / plain[1])
             print(f"{plain[2] / plain[0] / 1e6:.2f} MB/s: {plain[0]:.3f} s without, {kept[0]:.3f} s with: {ratios[-1]:.4f}; "

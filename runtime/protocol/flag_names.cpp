@@ -28,7 +28,7 @@ constexpr std::array kRecord = {
     FlagName{"flor_every", "N", "store every N-th epoch, whatever it costs"},
     FlagName{"flor_every_steps", "N", "also store every N steps inside epochs"},
     FlagName{"flor_every_seconds", "S", "also store every S seconds inside epochs"},
-    FlagName{"flor_output", "MIB|none", "how much to keep of what is printed (default none)"},
+    FlagName{"flor_output", "MIB|none", "how much to keep of what is printed (default 16, of files)"},
     FlagName{"flor_machine", "SECONDS|none", "between samples of CPU, memory, GPU (default 10)"},
 };
 constexpr std::array kReplay = {

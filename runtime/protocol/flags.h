@@ -44,6 +44,7 @@ struct Flags {
   struct Beside {
     /// --flor_output MIB|none: how many MiB of printed text are kept; 0 keeps nothing.
     std::optional<std::int64_t> output_mib;
+    bool is_output_asked = false;  ///< a flag or a setting gives it
     /// --flor_machine SECONDS|none: the pause between two samples of the machine; 0: no samples.
     std::optional<double> machine_seconds;
   } beside;

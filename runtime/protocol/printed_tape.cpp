@@ -6,8 +6,11 @@
 #include <flor/store/error.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,6 +18,92 @@
 namespace flor::detail {
 
 using store::Printed;
+
+namespace {
+
+void add_gap(std::vector<Printed>& pieces, Printed piece, std::uint64_t bytes) {
+  const bool goes_on = !pieces.empty() && pieces.back().stream == Printed::Stream::gap;
+  if (goes_on) {
+    pieces.back().text = std::to_string(std::stoull(pieces.back().text) + bytes);
+    return;
+  }
+  piece.stream = Printed::Stream::gap;
+  piece.text = std::to_string(bytes);
+  pieces.push_back(std::move(piece));
+}
+
+std::string read_log(int file, std::int64_t offset, std::uint64_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t count = ::pread(file, text.data() + done, bytes - done,
+                                  static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  text.resize(done);
+  return text;
+}
+
+/// Opens the file to which a dead program printed, or returns -1 if it is another one by now.
+int open_log(const PrintedLog& log) {
+  const int file =
+      ::open(log.path.data(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return -1;
+  struct stat status {};
+  const auto bytes = static_cast<std::int64_t>(log.tail_bytes);
+  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == log.number &&
+      status.st_size >= log.end() &&
+      read_log(file, log.end() - bytes, log.tail_bytes) ==
+          std::string_view(log.tail.data(), log.tail_bytes)) {
+    return file;
+  }
+  ::close(file);
+  return -1;
+}
+
+/// Adds what the program printed after it was last seen alive: all that the file got within a
+/// moment, unless it has gone on growing, for then others write to it.
+void add_last_words(PrintedLog& log, int file) {
+  constexpr std::int64_t kMoment = 1'000'000;
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || status.st_size <= log.end()) return;
+  const std::int64_t changed = status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1000;
+  if (changed > log.seen_us + kMoment) return;
+  log.tape.mark(log.tape.position, -1, {}, log.tape.keeps());
+  log.tape.came(static_cast<std::size_t>(status.st_size - log.end()), changed);
+}
+
+std::vector<Printed> rest_of_log(PrintedLog& log, bool is_own) {
+  const PrintedTape& tape = log.tape;
+  const int file = is_own && tape.failed == 0 ? open_log(log) : -1;
+  if (file < 0) {
+    std::vector<Printed> lost;
+    Printed gap;
+    gap.time_us = log.seen_us;
+    if (tape.keeps() && tape.position > tape.written) {
+      add_gap(lost, std::move(gap), tape.position - tape.written);
+    }
+    return lost;
+  }
+  add_last_words(log, file);
+  std::vector<Printed> pieces =
+      tape.cut(tape.written, tape.position,
+               [&](std::uint64_t from, std::uint64_t to) { return log.text(file, from, to); });
+  ::close(file);
+  return pieces;
+}
+
+bool is_sound_log(const PrintedLog& log) {
+  constexpr std::int64_t kEver = std::int64_t{1} << 61;
+  const auto tail = static_cast<std::int64_t>(std::min<std::uint64_t>(log.tail_bytes, kEver));
+  return log.offset > -kEver && log.offset < kEver && log.tail_bytes <= log.tail.size() &&
+         log.end() >= tail && log.path.back() == '\0' && log.seen_us > -kEver &&
+         log.seen_us < kEver;
+}
+
+}  // namespace
 
 PrintedTape::Shape PrintedTape::shape_of(std::uint64_t limit) {
   const std::uint64_t half = std::max<std::uint64_t>(limit / 2, 1);
@@ -26,6 +115,12 @@ PrintedTape* PrintedTape::make(std::byte* memory, const Shape& shape, Printed::S
   tape->shape_ = shape;
   tape->stream_ = stream;
   return tape;
+}
+
+void PrintedTape::begin_without_text(std::uint64_t limit, Printed::Stream stream) {
+  shape_ = shape_of(limit);
+  stream_ = stream;
+  magic_ = kWithoutText;
 }
 
 std::span<std::byte> PrintedTape::room() {
@@ -56,7 +151,15 @@ void PrintedTape::came(std::size_t count, std::int64_t now_us) {
 
 std::size_t PrintedTape::used() const {
   const std::uint64_t at = position.load(std::memory_order_relaxed);
-  return sizeof(PrintedTape) + std::min(at, shape_.bytes());
+  return sizeof(PrintedTape) + (magic_ == kMagic ? std::min(at, shape_.bytes()) : 0);
+}
+
+std::array<std::span<const std::byte>, 3> PrintedTape::parts() const {
+  const auto* const begin = reinterpret_cast<const std::byte*>(this);
+  const auto* const marks = reinterpret_cast<const std::byte*>(mark_.data());
+  return {std::as_bytes(std::span(mark_).first(std::min<std::size_t>(marks_, kMarks))),
+          std::as_bytes(std::span(clock_).first(std::min<std::size_t>(clocks_, kClocks))),
+          std::span(begin, static_cast<std::size_t>(marks - begin))};
 }
 
 void PrintedTape::mark(std::uint64_t at, std::int64_t epoch, std::string_view path, bool kept) {
@@ -101,6 +204,11 @@ std::string PrintedTape::text(std::uint64_t from, std::uint64_t to) const {
 }
 
 std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) const {
+  return cut(from, to, [this](std::uint64_t begin, std::uint64_t end) { return text(begin, end); });
+}
+
+std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to,
+                                      const Reader& read) const {
   std::vector<Printed> pieces;
   const std::uint64_t first_mark = marks_ > kMarks ? marks_ - kMarks : 0;
   const std::uint64_t last_known = first_mark > 0 ? mark_[first_mark % kMarks].position : 0;
@@ -128,17 +236,20 @@ std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) cons
       end = std::min(at < shape_.head ? std::min(last_known, shape_.head) : ring, to);
       // After a gap, text continues with a whole line if possible.
       if (end < to && end == ring && ring > shape_.head) {
-        const std::string begin = text(end, std::min(to, end + kReadBytes));
+        const std::string begin = read(end, std::min(to, end + kReadBytes));
         const std::size_t line = begin.find('\n');
         if (line != begin.npos) end += line + 1;
       }
-      piece.stream = Printed::Stream::gap;
-      piece.text = std::to_string(end - at);
     } else if (next < marks_) {
       end = std::min(end, mark_[next % kMarks].position);
     }
-    if (!is_gap) piece.text = text(at, end);
-    if (!mark || mark->kept) pieces.push_back(std::move(piece));
+    if (!is_gap) piece.text = read(at, end);
+    if (!mark || mark->kept) {
+      const std::uint64_t missing = end - at - piece.text.size();
+      Printed gap = piece;
+      if (!piece.text.empty()) pieces.push_back(std::move(piece));
+      if (missing > 0) add_gap(pieces, std::move(gap), missing);
+    }
     at = end;
   }
   return pieces;
@@ -147,9 +258,8 @@ std::vector<Printed> PrintedTape::cut(std::uint64_t from, std::uint64_t to) cons
 bool PrintedTape::is_sound(std::uint64_t bytes) const {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40, kEver = std::uint64_t{1} << 62;
   constexpr std::int64_t kEpochs = std::int64_t{1} << 52;
-  if (magic_ != kMagic || shape_.head == 0 || shape_.head > kMost || shape_.ring > kMost) {
-    return false;
-  }
+  if (magic_ != kMagic && magic_ != kWithoutText) return false;
+  if (shape_.head == 0 || shape_.head > kMost || shape_.ring > kMost) return false;
   if (shape_.ring <= kReadBytes || stream_ > Printed::Stream::error) return false;
   if (written > position || position > kEver || used() > bytes) return false;
   for (std::uint64_t i = marks_ > kMarks ? marks_ - kMarks : 0; i < marks_; ++i) {
@@ -159,9 +269,16 @@ bool PrintedTape::is_sound(std::uint64_t bytes) const {
   return true;
 }
 
+std::string PrintedLog::text(int file, std::uint64_t from, std::uint64_t to) const {
+  if (file < 0 || from < first) return {};
+  return read_log(file, static_cast<std::int64_t>(from) + offset, to - from);
+}
+
 std::vector<Printed> read_printed_rest(const std::filesystem::path& file) try {
   std::vector<Printed> pieces;
   const store::File in(store::Filesystem::system(), file, O_RDONLY);
+  struct stat status {};
+  const bool is_own = ::fstat(in.descriptor(), &status) == 0 && status.st_uid == ::geteuid();
   const std::uint64_t size = in.size();
   const auto memory = std::make_unique_for_overwrite<std::uint64_t[]>(size / 8 + 1);
   auto* const bytes = reinterpret_cast<std::byte*>(memory.get());
@@ -169,8 +286,15 @@ std::vector<Printed> read_printed_rest(const std::filesystem::path& file) try {
   for (std::uint64_t at = 0; at + sizeof(PrintedTape) <= size;) {
     const auto* tape = reinterpret_cast<const PrintedTape*>(bytes + at);
     if (!tape->is_sound(size - at)) break;
-    std::ranges::move(tape->cut(tape->written, tape->position), std::back_inserter(pieces));
-    at += (tape->used() + 7) / 8 * 8;
+    if (tape->magic_ == PrintedTape::kMagic) {
+      std::ranges::move(tape->cut(tape->written, tape->position), std::back_inserter(pieces));
+      at += (tape->used() + 7) / 8 * 8;
+      continue;
+    }
+    auto* const log = reinterpret_cast<PrintedLog*>(bytes + at);
+    if (at + sizeof(PrintedLog) > size || !is_sound_log(*log)) break;
+    std::ranges::move(rest_of_log(*log, is_own), std::back_inserter(pieces));
+    at += sizeof(PrintedLog);
   }
   return pieces;
 } catch (const Error&) {

@@ -299,7 +299,8 @@ TEST_F(ForkTest, AForkOfTheLastEpochTakesLittleMoreThanItsFacts) {
   };
   const std::uintmax_t before = size();
   constexpr int kForks = 10;
-  for (int i = 0; i < kForks; ++i) ASSERT_EQ(fork("forked", run, 7).status, 0);
+  const Words quiet{"--flor_output", "none"};
+  for (int i = 0; i < kForks; ++i) ASSERT_EQ(fork("forked", run, 7, quiet).status, 0);
   const double each = static_cast<double>(size() - before) / kForks;
   std::printf("a fork of the last of 8 epochs takes %.0f bytes\n", each);
   EXPECT_LT(each, 16e3);

@@ -41,6 +41,10 @@ void end_of(const std::string& scenario, int mib) {
     std::fputs("the last words", stderr);
     std::abort();
   }
+  if (scenario == "exit") {
+    write_all("the last words");
+    std::_Exit(5);
+  }
   if (scenario == "kill") {
     write_all("the last words");
     ::raise(SIGKILL);
@@ -67,6 +71,10 @@ void end_of(const std::string& scenario, int mib) {
     const int file = ::open("elsewhere.txt", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(file, STDOUT_FILENO);
     ::close(file);
+  }
+  if (scenario == "cut") {
+    std::fflush(stdout);
+    if (::ftruncate(STDOUT_FILENO, 0) != 0) std::exit(4);
   }
   if (scenario == "closed") {
     ::close(STDOUT_FILENO);

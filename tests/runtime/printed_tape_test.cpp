@@ -3,8 +3,10 @@
 
 #include "support/temporary_directory.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -191,6 +193,118 @@ RC_GTEST_PROP(PrintedTapes, AnyFileIsReadWithoutHarm, ()) {
   }
   std::uint64_t sum = 0;
   for (const Printed& piece : read_printed_rest(file)) sum += piece.text.size();
+  RC_ASSERT(sum < 1'000'000);
+}
+
+/// A program that printed two lines to a file, the second in epoch 0, and wrote the first to its
+/// journal; later it printed its last words.
+class PrintedLogs : public ::testing::Test {
+ protected:
+  static constexpr std::string_view kShell = "of the shell\n", kOld = "kept already\n",
+                                    kNew = "of epoch 0\n";
+  PrintedLogs() {
+    const std::string all = std::string(kShell) + std::string(kOld) + std::string(kNew);
+    append(all);
+    PrintedTape& tape = log_.tape;
+    tape.begin_without_text(1 << 20, Printed::Stream::out);
+    log_.offset = kShell.size();
+    tape.came(kOld.size(), kSecond);
+    tape.mark(tape.position, 0, "e", true);
+    tape.came(kNew.size(), 2 * kSecond);
+    tape.written = kOld.size();
+    struct stat status {};
+    EXPECT_EQ(::stat(file_.c_str(), &status), 0);
+    log_.number = status.st_ino;
+    log_.tail_bytes = all.size();
+    all.copy(log_.tail.data(), all.size());
+    file_.string().copy(log_.path.data(), log_.path.size() - 1);
+    log_.seen_us = status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1000;
+  }
+  void append(const std::string& text) const { std::ofstream(file_, std::ios::app) << text; }
+  /// Sets when the file was written last, in us after the program was last seen alive.
+  void change(std::int64_t us) const {
+    const std::int64_t at = log_.seen_us + us;
+    const timespec time{at / 1'000'000, at % 1'000'000 * 1000};
+    const timespec times[]{time, time};
+    EXPECT_EQ(::utimensat(AT_FDCWD, file_.c_str(), times, 0), 0);
+  }
+  std::vector<std::string> rest() const {
+    std::ofstream(facts_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&log_), sizeof log_);
+    return texts(read_printed_rest(facts_));
+  }
+
+  testing::TemporaryDirectory directory_;
+  std::filesystem::path file_ = directory_.path() / "train.log";
+  std::filesystem::path facts_ = directory_.path() / "output";
+  PrintedLog log_{};
+};
+
+TEST_F(PrintedLogs, OfADeadProgramAreReadFromTheirFile) {
+  EXPECT_THAT(rest(), ElementsAre("0e:of epoch 0\n"));
+}
+
+TEST_F(PrintedLogs, HaveLastWordsWhosePlaceIsUnknown) {
+  append("the last words");
+  change(500'000);
+  EXPECT_THAT(rest(), ElementsAre("0e:of epoch 0\n", "-1:the last words"));
+}
+
+TEST_F(PrintedLogs, TakeNothingOfAFileThatGrewLater) {
+  append("another program's words");
+  change(1'500'000);
+  EXPECT_THAT(rest(), ElementsAre("0e:of epoch 0\n"));
+}
+
+TEST_F(PrintedLogs, OfAnotherTextAreAGap) {
+  const std::string gap = "-1:" + std::to_string(kNew.size());
+  append("the last words");
+  std::filesystem::rename(file_, directory_.path() / "other");
+  EXPECT_THAT(rest(), ElementsAre(gap));
+  std::filesystem::copy_file(directory_.path() / "other", file_);  // of another number
+  EXPECT_THAT(rest(), ElementsAre(gap));
+  std::filesystem::rename(directory_.path() / "other", file_);
+  std::filesystem::resize_file(file_, 0);
+  EXPECT_THAT(rest(), ElementsAre(gap));
+  append(std::string(100, 'x'));
+  EXPECT_THAT(rest(), ElementsAre(gap));
+  log_.tape.failed = 1;  // shared with other programs
+  EXPECT_THAT(rest(), ElementsAre(gap));
+}
+
+TEST_F(PrintedLogs, AreReadFromRegularFilesAlone) {
+  std::filesystem::remove(file_);
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_THAT(rest(), ElementsAre("-1:" + std::to_string(kNew.size())));
+}
+
+TEST(PrintedLogFacts, HaveGapsWhereTheFileWasCut) {
+  const auto log = std::make_unique<PrintedLog>();
+  PrintedTape& tape = log->tape;
+  tape.begin_without_text(1 << 20, Printed::Stream::out);
+  tape.came(4, kSecond);
+  tape.mark(tape.position, 1, "e", true);
+  tape.came(3, kSecond);
+  const auto read = [](std::uint64_t from, std::uint64_t to) {
+    return std::string(from < 4 ? 0 : to - from, 'x');
+  };
+  EXPECT_THAT(texts(tape.cut(0, 7, read)), ElementsAre("-1:4", "1e:xxx"));
+}
+
+RC_GTEST_PROP(PrintedLogFacts, AreReadWithoutHarm, ()) {
+  static const testing::TemporaryDirectory directory;
+  const auto facts = directory.path() / "output";
+  const auto log = std::make_unique<PrintedLog>();
+  log->tape.begin_without_text(1 << 10, Printed::Stream::out);
+  log->tape.came(100, kSecond);
+  auto* const bytes = reinterpret_cast<char*>(log.get());
+  const auto at = *rc::gen::elementOf(std::vector<std::size_t>{
+      *rc::gen::inRange<std::size_t>(0, 400),
+      *rc::gen::inRange<std::size_t>(sizeof(PrintedTape), sizeof(PrintedLog))});
+  bytes[at] = *rc::gen::arbitrary<char>();
+  std::ofstream(facts, std::ios::binary).write(bytes, sizeof(PrintedLog));
+  std::size_t sum = 0;
+  for (const Printed& piece : read_printed_rest(facts)) sum += piece.text.size();
   RC_ASSERT(sum < 1'000'000);
 }
 

@@ -50,6 +50,12 @@ TEST_F(PrintedText, ComesBackInTheOrderOfPrintingWithEveryByte) {
   EXPECT_EQ(pieces[0].stream, Printed::Stream::error);
 }
 
+TEST_F(PrintedText, HasNoKeysOfKnownForms) {
+  const std::string key = "ghp_" + std::string("0123456789abcdefghijABCDEFGHIJ012345");
+  print(0, 0, "token " + key + ", again " + key + "; loss 0.5\n");
+  EXPECT_THAT(texts(), ElementsAre("0:token ***, again ***; loss 0.5\n"));
+}
+
 TEST_F(PrintedText, IsNoMetricAndNoValueUnlessAskedFor) {
   print(0, 0, "text\n");
   log(0);

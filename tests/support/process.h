@@ -41,13 +41,15 @@ struct ProcessOptions {
   std::filesystem::path directory = ".";
   std::map<std::string, std::optional<std::string>> environment;  ///< nullopt unsets a variable
   std::chrono::milliseconds timeout{240000};
+  /// The file to whose end standard output goes; empty: one without a name.
+  std::filesystem::path out = {};
 };
 
 /// A running child process. The destructor kills and reaps it if it still runs.
 class Process {
  public:
   Process(std::vector<std::string> arguments, ProcessOptions options)
-      : timeout_(options.timeout), out_(output_file()), err_(output_file()) {
+      : timeout_(options.timeout), out_(output_file(options.out)), err_(output_file()) {
     std::vector<std::string> variables = environment_with(options.environment);
 #ifdef FLOR_WARM_START  // library that makes programs with libtorch wait at their main()
     // Forked programs have the same memory addresses; slow tests start each program anew instead.
@@ -144,12 +146,14 @@ class Process {
   }
 
  private:
-  /// A file without a name. Not made by memfd_create, because inotify cannot watch such a file.
-  static int output_file() {
-    std::string name = fast_parent() / "flor-output-XXXXXX";
-    const int descriptor = ::mkostemp(name.data(), O_CLOEXEC | O_APPEND);
+  /// A file without a name is not made by memfd_create, because inotify cannot watch such a file.
+  static int output_file(const std::filesystem::path& file = {}) {
+    std::string name = file.empty() ? fast_parent() / "flor-output-XXXXXX" : file;
+    const int descriptor =
+        file.empty() ? ::mkostemp(name.data(), O_CLOEXEC | O_APPEND)
+                     : ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (descriptor < 0) throw std::runtime_error("cannot make " + name);
-    ::unlink(name.c_str());
+    if (file.empty()) ::unlink(name.c_str());
     return descriptor;
   }
   static std::string content(int descriptor) {

@@ -197,9 +197,11 @@ void apply_settings(Flags& flags) {
   if (epsilon.origin != store::SettingOrigin::standard && flags.epsilon == Flags().epsilon) {
     flags.epsilon = std::stod(epsilon.value);
   }
+  const store::Setting& output = settings.get("output");
+  flags.beside.is_output_asked =
+      flags.beside.output_mib || output.origin != store::SettingOrigin::standard;
   if (!flags.beside.output_mib) {
-    const std::string& output = settings.get("output").value;
-    flags.beside.output_mib = output == "none" ? 0 : std::stoll(output);
+    flags.beside.output_mib = output.value == "none" ? 0 : std::stoll(output.value);
   }
   if (!flags.beside.machine_seconds) {
     const std::string& machine = settings.get("machine").value;

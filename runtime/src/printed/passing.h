@@ -19,7 +19,7 @@ struct PassedStream {
 /// Shared by the program and the passing process, besides the tapes.
 struct PassingState {
   std::atomic<int> process{0};  ///< id of the passing process
-  std::atomic<int> ended{0};  ///< the session ended in order: nothing is left to keep
+  std::atomic<int> ended{0};    ///< the session ended in order: nothing is left to keep
 };
 
 struct Passing {

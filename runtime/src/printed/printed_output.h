@@ -1,84 +1,65 @@
-// The text that a recorded program prints: kept for the run, and passed on unchanged by a separate
-// process.
+// The text that a recorded program prints, kept for the run.
 #pragma once
 
-#include "printed/passing.h"
-#include "protocol/printed_tape.h"
+#include "index/values/printed.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 namespace flor::detail {
 
-/// From construction to `stop`, the process's standard output and standard error are pipes. If both
-/// went to the same destination, they share one pipe, so that the order of what is printed stays.
+/// Keeps standard output and standard error of this process from construction to `stop`.
 class PrintedOutput {
  public:
   struct Options {
     /// How many bytes of a stream are kept. If more is printed, half of them are the first bytes
     /// and half the last.
     std::uint64_t limit = 0;
-    std::filesystem::path rest;  ///< path for what no journal has, see Passing
+    std::filesystem::path rest;  ///< path for the facts about text that no journal has yet
     std::int64_t first_number = 0;
+    bool is_asked = false;  ///< the user asked for it, so that a process may stand between
+    bool is_rank = false;   ///< other processes train with this one, and may print to its files
   };
-  /// Throws Error if the system does not allow it.
-  explicit PrintedOutput(const Options& options);
-  ~PrintedOutput();
+  /// Reads what goes to files from there. If the user asked for it and that does not suffice,
+  /// another process passes on what is printed. Returns null if nothing is kept. Throws Error if
+  /// the system does not allow it.
+  static std::unique_ptr<PrintedOutput> make(const Options& options);
+  PrintedOutput() = default;
+  virtual ~PrintedOutput() = default;
   PrintedOutput(const PrintedOutput&) = delete;
   PrintedOutput& operator=(const PrintedOutput&) = delete;
 
   // For the thread that called flor::init.
   /// Assigns the following output to this place. `kept` is false if it was printed and kept before.
-  void move_to(std::int64_t epoch, std::string_view path, bool kept) noexcept;
-  /// Waits until all is passed on, and lets the program print to the original destination again.
-  void stop() noexcept;
+  virtual void move_to(std::int64_t epoch, std::string_view path, bool kept) noexcept = 0;
+  virtual void stop() noexcept = 0;
 
   // For the background thread.
   /// The pieces that were printed since the last call. Unless `all`, small pieces are left for
-  /// later.
-  std::vector<store::Printed> take(bool all);
+  /// later. `all`: the run ends, so that this call may be the last.
+  virtual std::vector<store::Printed> take(bool all) = 0;
   /// Tells that the pieces from `take` are durable.
-  void written() noexcept;
-  /// Restores the program's own output if the passing process has ended.
-  void watch() noexcept;
+  virtual void written() noexcept = 0;
+  /// Restores the program's own output if the process between has ended.
+  virtual void watch() noexcept {}
+  /// Called when the run is removed, as if it had not begun.
+  virtual void drop() noexcept {}
 
- private:
-  struct Stream {
-    PrintedTape* tape = nullptr;
-    int read = -1, write = -1, destination = -1;
-    int descriptor = -1;  ///< the replaced descriptor: 1 or 2
-    std::uint64_t taken = 0, marks = 0;
-  };
+  /// Waits until all that was printed so far is passed on. For any thread.
+  virtual void await_passed() noexcept {}
 
-  void open_stream(int descriptor, store::Printed::Stream stream, const PrintedTape::Shape& shape);
-  void replace(int descriptor, const Stream& stream);
-  void restore() noexcept;
-  void take_over(Stream& stream) noexcept;
-  void close() noexcept;
-  bool has_ended() const noexcept;  ///< whether the passing process has ended
-  std::uint64_t position_of(const Stream& stream) const noexcept;
-  void collect(bool all);
-  void await_passed() noexcept;
-  friend void await_printed() noexcept;
-
-  std::byte* memory_ = nullptr;
-  std::size_t memory_bytes_ = 0, used_ = 0;
-  PassingState* state_ = nullptr;
-  int passer_ = -1;  // pidfd of the passing process
-  std::array<Stream, 2> streams_;
-  std::size_t count_ = 0;
-  bool joined_ = false;  // one stream serves both descriptors
-  mutable std::mutex mutex_;
-  std::vector<store::Printed> pieces_;
-  std::int64_t next_number_ = 0, last_take_us_ = 0;
+ protected:
+  /// Makes this object the one of the process, or no longer.
+  void publish() noexcept;
+  void withdraw() noexcept;
 };
 
+/// Writes out what the program's buffers have.
+void flush_printed() noexcept;
+bool is_same_file(int one, int other);
 /// Tells that the thread of the loops has reached another place: see PrintedOutput::move_to.
 void note_printed_place(std::int64_t epoch, std::string_view path, bool kept) noexcept;
 /// Waits until all that was printed so far is passed on. May be called from any thread.

@@ -5,6 +5,7 @@
 #include "base/process_facts.h"
 #include "git/shadow.h"
 #include "index/catalog/rank_launch.h"
+#include "protocol/printed_tape.h"
 #include "protocol/sweep_fact.h"
 #include "protocol/value_text.h"
 #include "ranks/rank_group.h"
@@ -261,7 +262,8 @@ Recorder::Recorder(Flags flags)
   if (const auto rate = catalog.restore_rate()) loops_.schedule().set_restore_rate(*rate);
   store_->set_patience(lock_patience.usual);
   constexpr std::uint64_t kMib = 1 << 20;
-  storage_.keep_printed(static_cast<std::uint64_t>(flags_.beside.output_mib.value_or(0)) * kMib);
+  storage_.keep_printed(static_cast<std::uint64_t>(flags_.beside.output_mib.value_or(0)) * kMib,
+                        flags_.beside.is_output_asked);
   storage_.sample_machine(flags_.beside.machine_seconds.value_or(0), flags_.epsilon);
   start_journal();
   loops_.schedule().started(seconds_since(began_));

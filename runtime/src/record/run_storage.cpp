@@ -3,6 +3,7 @@
 #include "base/notice.h"
 #include "base/process_facts.h"
 #include "machine/machine_reader.h"
+#include "protocol/printed_tape.h"
 
 #include <fmt/format.h>
 
@@ -50,14 +51,15 @@ void RunStorage::open(const std::filesystem::path& repository) {
   if (says_in_journal_) parts_.store->catalog().say_in_journal(parts_.run.id);
 }
 
-void RunStorage::keep_printed(std::uint64_t limit) {
+void RunStorage::keep_printed(std::uint64_t limit, bool is_asked) {
   if (limit == 0) return;
   try {
     const auto known = store::read_printed(parts_.store->catalog(), parts_.run.id);
-    printed_ = std::make_unique<PrintedOutput>(
-        PrintedOutput::Options{.limit = limit,
-                               .rest = printed_rest_file(home_, parts_.run.key),
-                               .first_number = known.empty() ? 0 : known.back().number + 1});
+    printed_ = PrintedOutput::make({.limit = limit,
+                                    .rest = printed_rest_file(home_, parts_.run.key),
+                                    .first_number = known.empty() ? 0 : known.back().number + 1,
+                                    .is_asked = is_asked,
+                                    .is_rank = parts_.group.ranks().has_value()});
   } catch (const std::exception& error) {
     say(Level::warn, fmt::format("what run {} prints is not kept: {}", parts_.run.key.substr(0, 8),
                                  error.what()));
@@ -149,9 +151,8 @@ void RunStorage::enter(const store::SavedCheckpoint& saved) {
 }
 
 void RunStorage::enter(const store::UsedFile& file) {
-  rows_.update([this, file](store::Catalog&) {
-    store::add_file(*parts_.store, parts_.run.id, file);
-  });
+  rows_.update(
+      [this, file](store::Catalog&) { store::add_file(*parts_.store, parts_.run.id, file); });
 }
 
 void RunStorage::score(std::string_view name, const std::map<std::string, double>& scores) {
@@ -230,6 +231,7 @@ void RunStorage::interrupt(const std::string& why, Steps steps) {
 }
 
 void RunStorage::drop() noexcept {
+  if (printed_) printed_->drop();
   try {
     parts_.store->catalog().drop_run(parts_.run.id);
   } catch (const std::exception& error) {

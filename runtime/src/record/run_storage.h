@@ -54,9 +54,9 @@ class RunStorage {
   /// Called when the run has begun. `repository` is the directory in which files that the program
   /// writes are not recorded as sources; empty without git. Throws what the store throws.
   void open(const std::filesystem::path& repository);
-  /// Keeps up to `limit` bytes of what the program prints from now on. If that is impossible, a
-  /// line on stderr says why.
-  void keep_printed(std::uint64_t limit);
+  /// Keeps up to `limit` bytes of what the program prints from now on: to files, or everywhere if
+  /// the user asked for it. If that is impossible, a line on stderr says why.
+  void keep_printed(std::uint64_t limit, bool is_asked);
   /// Samples the machine from now on, with a pause of `seconds`, for a small part of the share of
   /// the time that recording may take. 0 seconds: takes no samples.
   void sample_machine(double seconds, double epsilon);

@@ -56,7 +56,7 @@ constexpr std::array kKnown{
     Known{"epsilon", "1/15", nullptr, "the share of the computing that recording may take",
           "a number of at least 0, as 0.05",
           [](std::string_view value) { return is_number(value); }},
-    Known{"output", "none", "FLOR_OUTPUT", "how much is kept of what a run prints",
+    Known{"output", "16", "FLOR_OUTPUT", "how much is kept of what a run prints",
           "a whole number of MiB, or none",
           [](std::string_view value) {
             return value == "none" ||

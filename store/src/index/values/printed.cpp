@@ -1,5 +1,7 @@
 #include "index/values/printed.h"
 
+#include <flor/store/secrets.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,6 +13,17 @@ namespace flor::store {
 namespace {
 
 constexpr std::array<std::string_view, 4> kStreams{"output", "stdout", "stderr", "gap"};
+
+/// Keys and tokens that are known by their form are not stored.
+std::string without_secrets(std::string text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto found = find_secret(std::string_view(text).substr(at));
+    if (!found) break;
+    text.replace(at + found->at, found->size, kMasked);
+    at += found->at + kMasked.size();
+  }
+  return text;
+}
 
 /// Parses a value of the form "MICROSECONDS STREAM BYTES"; nullopt for any other value.
 std::optional<Printed> printed_of(Value&& value) {
@@ -41,7 +54,10 @@ std::string_view to_string(Printed::Stream stream) {
 
 Value value_of(Printed printed) {
   std::string text = std::to_string(printed.time_us);
-  text.append(1, ' ').append(to_string(printed.stream)).append(1, ' ').append(printed.text);
+  text.append(1, ' ')
+      .append(to_string(printed.stream))
+      .append(1, ' ')
+      .append(without_secrets(std::move(printed.text)));
   return {.name = std::string(kPrintedSeries),
           .place = std::move(printed.place),
           .ordinal = printed.number,

@@ -27,6 +27,7 @@ struct Printed {
 };
 std::string_view to_string(Printed::Stream stream);  ///< "output", "stdout", "stderr", "gap"
 
+/// Keys and tokens that are known by their form are masked in the text.
 Value value_of(Printed printed);
 /// Returns the pieces printed in these epochs (-1: outside the loops), in the order of printing.
 /// Skips values of the series that no recording wrote.

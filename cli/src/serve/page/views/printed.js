@@ -19,7 +19,7 @@ class PrintedTab {
   draw(answer, grep) {
     if (!answer.lines.length) {
       return grep ? empty('No printed line has a match.', '')
-        : empty('Nothing that was printed is kept.', '--flor_output none keeps nothing of it.');
+        : empty('Nothing that was printed is kept.', 'To a pipe or a terminal it is with --flor_output 16.');
     }
     const rows = [];
     let epoch = NaN;
