@@ -3,6 +3,7 @@
 
 #include "protocol/overrides.h"
 #include "protocol/plan.h"
+#include "protocol/protocol.h"
 
 #include <flor/session.h>
 
@@ -85,6 +86,7 @@ struct Flags {
   bool alone = false;         ///< replays only this rank of its group
   /// `home` is a snapshot of the store: findings are sent to `flor replay`, not written.
   bool hands_in = false;
+  WalkOrder walk = {};  ///< what the walk is for, if it is one
 
   /// Whether a plug-in only reads stored state, so that nothing is executed that need not be.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }

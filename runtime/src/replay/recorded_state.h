@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace flor::detail {
@@ -23,24 +24,29 @@ namespace flor::detail {
 /// registered objects, and Damaged if the store does not have what was written.
 class RecordedState {
  public:
-  /// `set_threads`: restoring also sets the recorded number of threads.
+  /// `set_threads`: restoring also sets the recorded number of threads. `proves`: what is compared
+  /// is never put back, so that the program walks by itself; any item that differs is a difference,
+  /// and what is equal is kept for `take_equal`.
   RecordedState(const store::Store& store, const Record& record, const Registry& registry,
-                Comparison& comparison, bool set_threads)
+                Comparison& comparison, bool set_threads, bool proves = false)
       : store_(store),
         record_(record),
         registry_(registry),
         comparison_(comparison),
-        set_threads_(set_threads) {}
+        set_threads_(set_threads),
+        proves_(proves) {}
 
   /// The recorded state for other objects than the registered ones. They must outlive the result.
   RecordedState of(const Registry& objects) const {
-    return {store_, record_, objects, comparison_, set_threads_};
+    return {store_, record_, objects, comparison_, set_threads_, proves_};
   }
 
   /// Restores the state. Returns false if no such checkpoint is stored.
   bool restore(const store::CheckpointKey& key, const std::vector<Slot>& attached);
-  /// Restores the attached locals of a loop to the values that they had when it began.
-  void restore_entry(const store::CheckpointKey& nested_end, const std::vector<Slot>& attached);
+  /// Restores the attached locals of a loop to the values that they had when it began. If those may
+  /// only be compared, does that.
+  void restore_entry(std::int64_t part, const store::CheckpointKey& nested_end,
+                     const std::vector<Slot>& attached);
   /// Whether the checkpoint has all of the attached locals.
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
   /// Compares the state with the checkpoint that was taken at this point, if any, and then sets it
@@ -53,6 +59,9 @@ class RecordedState {
   /// fetched first.
   std::int64_t brought(std::int64_t checkpoint);
 
+  /// The checkpoints that were found equal since the last call.
+  std::vector<store::CheckpointName> take_equal() { return std::exchange(equal_, {}); }
+
   std::int64_t restored() const { return restored_; }
   std::uint64_t restored_bytes() const { return restored_bytes_; }
   double restore_seconds() const { return restore_seconds_; }
@@ -61,12 +70,16 @@ class RecordedState {
   const store::CheckpointReader& reader(std::int64_t checkpoint);
   using CompareWith = std::function<std::vector<StateDifference>(const store::CheckpointReader&)>;
   std::vector<StateDifference> compare(std::int64_t checkpoint, const CompareWith& compare);
+  /// Counts the comparison, and keeps the name of a checkpoint that is equal.
+  void note_proof(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
+                  std::int64_t checkpoint, const std::vector<StateDifference>& differences);
 
   const store::Store& store_;
   const Record& record_;
   const Registry& registry_;
   Comparison& comparison_;
-  bool set_threads_;
+  bool set_threads_, proves_;
+  std::vector<store::CheckpointName> equal_;
   std::map<std::int64_t, std::int64_t> brought_;  // by their ids elsewhere
   std::int64_t open_checkpoint_ = 0;              // id of the one that `reader_` reads
   std::unique_ptr<store::CheckpointReader> reader_;

@@ -72,6 +72,26 @@ bool ends_the_record(const Record& record, std::int64_t section) {
   return section == (loops.empty() ? 0 : loops.back().ordinal + (loops.back().ended ? 1 : 0));
 }
 
+/// A proof holds for the program that recorded the run. Throws UsageError if this is another one.
+void require_own_program(const store::Run& run, const Probes& probes) {
+  const auto is_recorded_file = [&] {
+    return store::file_digest(program_file()) == run.start.program_digest;
+  };
+  if (probes.unchanged() || (!probes.computes_otherwise() && is_recorded_file())) return;
+  throw UsageError(fmt::format(
+      "{} is not the program that recorded run {}: nothing is dropped unless that one computes it "
+      "again; `git checkout {}` brings its sources back",
+      program_file().string(), run.key.substr(0, 8), run.start.commit.substr(0, 10)));
+}
+
+/// The facts about this process for which a proof holds.
+std::map<std::string, std::string> facts_of_proof() {
+  std::map<std::string, std::string> facts = environment();
+  facts.erase("generators");
+  facts["processor"] = processor();
+  return facts;
+}
+
 /// Ends this worker, which cannot keep anything more. `flor replay` waits for the parts that it has
 /// taken, and gives them to another worker.
 void end_worker(const std::string& why) {
@@ -101,6 +121,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   record_ = std::make_unique<Record>(
       catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
   record_->leave_out_copied(catalog);
+  if (flags_.walk.proves) record_->load_only(flags_.walk.starts);
   check_probes(flags_, *record_);
   std::string digest = program_digest();  // computed before the plug-in is loaded
   plugin_ = PluginCalls(flags_,
@@ -109,6 +130,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
                          .argument = [this](const char* name) { return arguments_.shown(name); }},
                         journal());
   probes_ = open_probes(flags_, run_, *record_);
+  if (flags_.walk.proves) require_own_program(run_, *probes_);
   const bool strong = flags_.strong || probes_->walks();
   task_ = std::make_unique<ReplayTask>(TaskFacts{.store = *store_,
                                                  .flags = flags_,
@@ -129,7 +151,11 @@ void Replayer::open(bool strong) {
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);
   state_ = std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_,
-                                           !flags_.instead.threads);
+                                           !flags_.instead.threads, flags_.walk.proves);
+  if (!flags_.walk.returns.empty()) {
+    returned_ = std::make_unique<ReturnedState>(*store_, run_.id, registry_, comparison_,
+                                                flags_.walk.returns);
+  }
   if (probes_->computes_otherwise()) comparison_.computation_changed();
   const NewValueFacts facts{.otherwise = probes_->computes_otherwise(),
                             .proven = probes_->proof().proven && flags_.instead.arguments.empty(),
@@ -138,6 +164,7 @@ void Replayer::open(bool strong) {
       task_->make_findings(), task_->assignment(),
       std::make_unique<ValueCheck>(*store_, run_.id, comparison_, same_program()), comparison_,
       facts, flags_.worker_socket < 0 ? PartChecker::OnFailure() : end_worker);
+  if (flags_.walk.proves) parts_->prove_in(facts_of_proof());
   walk_ = std::make_unique<SegmentWalk>(
       WalkedRecord{.loops = record_->main_loops(),
                    .boundaries = record_->boundaries(),
@@ -221,8 +248,8 @@ void Replayer::end_iteration(Frame& frame) {
   for (std::string& line : path_.differences(recorded, record_->nested_loops(), epoch)) {
     comparison_.difference(part, std::move(line));
   }
-  state_->compare_with(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
-                       fmt::format("end of epoch {}", epoch), {}, path_.computed());
+  reach(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
+        fmt::format("end of epoch {}", epoch), {});
   if (walk_->catching_up()) {
     ++work_.caught_up;
     return;
@@ -328,6 +355,9 @@ void Replayer::complete_epoch(std::int64_t epoch) {
   post([epoch, loop = walk_->loop()->name, executed = path_.executed()](PartChecker& parts) {
     parts.end_epoch(epoch, loop, executed);
   });
+  if (flags_.walk.proves) {
+    post([names = state_->take_equal()](PartChecker& parts) { parts.reproduced(names); });
+  }
   complete(epoch, path_.is_whole());
 }
 
@@ -403,7 +433,13 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const auto checkpoint = record_->checkpoint(key);
   const bool stored = checkpoint && state_->has_attached(*checkpoint, frame.settings.attached);
   const bool skip = skips(frame, key, stored);
-  state_->restore_entry(key, frame.settings.attached);
+  state_->restore_entry(walk_->part_of(main), key, frame.settings.attached);
+  if (returned_) {
+    store::CheckpointKey entry = key;
+    entry.loop = entry_name(key.loop);
+    returned_->reach(walk_->part_of(main), entry, "beginning of " + key.loop,
+                     frame.settings.attached);
+  }
   show_live(ProbeAt::loop_begin, &frame);
   if (skip) {
     path_.set_computed(false);
@@ -442,7 +478,13 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
         part, fmt::format("{}: the range has more than the {} iterations that were recorded", where,
                           execution->iterations));
   }
-  state_->compare_with(part, key, where, frame.settings.attached, path_.computed());
+  reach(part, key, where, frame.settings.attached);
+}
+
+void Replayer::reach(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
+                     const std::vector<Slot>& attached) {
+  state_->compare_with(part, key, where, attached, path_.computed());
+  if (returned_) returned_->reach(part, key, where, attached);
 }
 
 void Replayer::left_nested(Frame& frame, LoopEnd how) {

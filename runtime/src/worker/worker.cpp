@@ -73,6 +73,7 @@ Flags worker_flags(int& argc, char** argv) {
   flags.plugin = order.plugin;
   flags.plugin_digest = order.plugin_digest;
   flags.hands_in = order.hands_in;
+  flags.walk = order.walk;
   flags.worker_socket = socket;
   return flags;
 }
@@ -122,6 +123,7 @@ void HandedOut::completed(const std::vector<store::ReplayedPart>& parts) {
 }
 
 void HandedOut::report(const WorkDone& work) { send(work.encode()); }
+void HandedOut::proved(const ProvedStates& states) { send(states.encode()); }
 
 bool HandedOut::called_off() const {
   pollfd state{socket_, POLLRDHUP, 0};

@@ -64,6 +64,7 @@ enum class EventKind : std::uint16_t {
   // 40 and 41 are free
   input = 42,
   output = 43,
+  proof = 44,
 };
 
 /// Splits an event into frames and calls `visit(kind, bytes)` for each: pieces, then the last
@@ -167,12 +168,6 @@ struct ObjectEvent {
   bool foreign = false;  ///< true if it was fetched or imported
 };
 
-/// Identifies a checkpoint by place and content, so that a later one at the same place is not
-/// meant.
-struct CheckpointName {
-  CheckpointKey key;
-  Digest digest;
-};
 /// A list of checkpoints. Encoded compressed, because an event that frees space on a full disk must
 /// be small.
 struct CheckpointNames : std::vector<CheckpointName> {
@@ -182,6 +177,13 @@ struct DiscardEvent {
   static constexpr auto kKind = EventKind::discard;
   std::int64_t at_us = 0;
   CheckpointNames checkpoints;
+};
+/// A replay has computed these checkpoints again, bit for bit, walking there from ones that stay.
+struct ProofEvent {
+  static constexpr auto kKind = EventKind::proof;
+  std::string replay;  ///< key of the replay
+  CheckpointNames checkpoints;
+  std::map<std::string, std::string> environment;  ///< of the process that computed them
 };
 struct UndiscardEvent {
   static constexpr auto kKind = EventKind::undiscard;

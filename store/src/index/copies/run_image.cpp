@@ -448,6 +448,7 @@ void drop_empty_tables(Connection& image) {
                             "journal",
                             "apart",
                             "strategy",
+                            "proof",
                             "saved",
                             "score",
                             "restoring",
@@ -496,7 +497,8 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
                         .epoch = fork.epoch,
                         .boundary = true});
     put_start(to, run, start, build);
-    for (const char* table : {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
+    for (const char* table :
+         {"replay", "replay_key", "proof", "apart", "resumption", "recording", "fork"}) {
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);
