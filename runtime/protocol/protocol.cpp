@@ -137,8 +137,8 @@ WorkDone decode_work(const std::string& text) {
 Json json_of(const std::vector<store::CheckpointName>& names) {
   Json list = Json::array();
   for (const auto& [key, digest] : names) {
-    list.push_back({static_cast<int>(key.kind), key.main_loop, key.iteration, to_hex(key.loop),
-                    digest.hex()});
+    list.push_back(
+        {static_cast<int>(key.kind), key.main_loop, key.iteration, to_hex(key.loop), digest.hex()});
   }
   return list;
 }
@@ -283,11 +283,11 @@ std::string WorkDone::encode() const {
 
 std::string encode_done(const store::ReplayedPart& part) {
   const store::ReplayResult& result = part.result;
-  std::string line = fmt::format(
-      "done {} {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
-      static_cast<int>(part.found),
-      result.values_compared, result.values_different, result.states_compared,
-      result.states_different, result.values_found, part.seconds, result.first_difference);
+  std::string line =
+      fmt::format("done {} {} {} {} {} {} {} {} {} {}", part.part, static_cast<int>(result.verdict),
+                  static_cast<int>(part.found), result.values_compared, result.values_different,
+                  result.states_compared, result.states_different, result.values_found,
+                  part.seconds, result.first_difference);
   std::ranges::replace(line, '\n', ' ');
   return line;
 }

@@ -62,10 +62,10 @@ struct WorkerOrder {
   std::string home;  ///< the store
   std::vector<std::string> probes;
   bool no_probe = false, strong = false;
-  bool alone = false;          ///< replays only this rank of its group
+  bool alone = false;  ///< replays only this rank of its group
   Instead instead;
-  std::vector<int> cores;      ///< cores to run on; empty: any
-  std::string sources = {};    ///< work tree that the program was built from; empty: not known
+  std::vector<int> cores;    ///< cores to run on; empty: any
+  std::string sources = {};  ///< work tree that the program was built from; empty: not known
   bool as_recorded = false;  ///< it is the very program that recorded, regardless of the present
                              ///< sources
   std::string plugin = {}, plugin_digest = {};  ///< path of a plug-in, and digest of its content

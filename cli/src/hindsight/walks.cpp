@@ -32,8 +32,7 @@ ChosenLaunches own_program(Context& context, const std::vector<store::Run>& rank
   const store::Run& run = ranks.front();
   const bool script = !detail::interpreter_of(run).empty();
   const bool same = !script && store::file_digest(run.start.program) == run.start.program_digest;
-  ProgramChoice choice =
-      choose_program(context, run, permits.front(), {.own = !script && !same});
+  ProgramChoice choice = choose_program(context, run, permits.front(), {.own = !script && !same});
   ChosenLaunches chosen;
   chosen.as_recorded = same;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -47,10 +46,9 @@ ChosenLaunches own_program(Context& context, const std::vector<store::Run>& rank
 
 ReplayRequest walk_request(Context& context, const store::Run& run, ReplayWish wish, bool trust) {
   wish.check = true;  // all loops are executed, and nothing is taken from earlier answers
-  ReplayRequest request =
-      replay_request(context, run, std::nullopt, wish, [&](const std::vector<store::Run>& ranks) {
-        return own_program(context, ranks, trust);
-      });
+  ReplayRequest request = replay_request(
+      context, run, std::nullopt, wish,
+      [&](const std::vector<store::Run>& ranks) { return own_program(context, ranks, trust); });
   std::erase_if(request.asked, [](std::int64_t part) { return part < 0; });
   return request;
 }
@@ -62,8 +60,7 @@ std::set<std::int64_t> epochs_of(const RunFacts& facts, const store::WalkPlan& p
     const LoopFacts& loop = facts.loops.at(static_cast<std::size_t>(unit.after.main_loop));
     const auto next = loop.boundaries.upper_bound(unit.after.iteration);
     const std::int64_t end = next == loop.boundaries.end() ? loop.iterations : *next;
-    const std::int64_t begin =
-        next == loop.boundaries.begin() ? 0 : *std::prev(next);
+    const std::int64_t begin = next == loop.boundaries.begin() ? 0 : *std::prev(next);
     for (std::int64_t i = begin; i < end; ++i) epochs.insert(loop.first_epoch + i);
   }
   return epochs;
@@ -76,9 +73,7 @@ double startup_of(const store::Catalog& catalog, const store::Run& run, const Ru
 
 }  // namespace
 
-ExitStatus ProvenRun::status() const {
-  return replay ? replay->status() : ExitStatus::done;
-}
+ExitStatus ProvenRun::status() const { return replay ? replay->status() : ExitStatus::done; }
 
 ProvenRun prove_run(Context& context, const store::Run& run, const store::WalkWish& wish,
                     std::optional<std::uint64_t> workers, bool trust) {
@@ -131,9 +126,10 @@ std::optional<ComputedAgain> compute_again(Context& context, const store::Run& r
   }
   if (gone.empty()) return std::nullopt;
   if (store::is_on_network(store.home())) {
-    throw UsageError(fmt::format("epoch {} of run {} cannot be stored again in a home on a network "
-                                 "file system: `flor replay` computes what it is needed for",
-                                 epoch, short_key(run)));
+    throw UsageError(
+        fmt::format("epoch {} of run {} cannot be stored again in a home on a network "
+                    "file system: `flor replay` computes what it is needed for",
+                    epoch, short_key(run)));
   }
   ReplayWish replay;
   replay.workers = 1;

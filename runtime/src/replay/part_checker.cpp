@@ -65,7 +65,8 @@ void PartChecker::complete(std::int64_t part, bool whole, double seconds) {
 
 /// Only a walk that has met no difference since it began proves what it comes to.
 void PartChecker::note_proof(const store::ReplayResult& result) {
-  walk_broke_ = walk_broke_ || result.verdict != store::Verdict::verified;
+  using enum store::Verdict;
+  walk_broke_ = walk_broke_ || (result.verdict != verified && result.verdict != unverified);
   std::vector<store::CheckpointName> names = std::exchange(reproduced_, {});
   if (!walk_broke_) proven_.insert(proven_.end(), names.begin(), names.end());
 }

@@ -52,8 +52,8 @@ void Record::load_only(std::span<const std::pair<std::int64_t, std::int64_t>> st
   compared_ = checkpoints_;
   std::erase_if(checkpoints_, [&](const auto& entry) {
     const auto& [kind, main_loop, iteration, name] = entry.first;
-    const bool at_boundary = kind == static_cast<int>(store::CheckpointKind::boundary) ||
-                             name.ends_with(entry_name(""));
+    const bool at_boundary =
+        kind == static_cast<int>(store::CheckpointKind::boundary) || name.ends_with(entry_name(""));
     return !at_boundary || !left.contains({main_loop, iteration});
   });
   for (auto& [main_loop, iterations] : boundaries_) {

@@ -83,9 +83,10 @@ void RecordedState::restore_entry(std::int64_t part, const store::CheckpointKey&
   key.loop = entry_name(nested_end.loop);
   const auto checkpoint = record_.compared(key);
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
-  const std::vector<StateDifference> stale = compare(
-      *checkpoint,
-      [&](const store::CheckpointReader& entry) { return compare_attached(entry, registry_, attached); });
+  const std::vector<StateDifference> stale =
+      compare(*checkpoint, [&](const store::CheckpointReader& entry) {
+        return compare_attached(entry, registry_, attached);
+      });
   if (!record_.checkpoint(key)) {
     return note_proof(part, key, "beginning of " + nested_end.loop, *checkpoint, stale);
   }

@@ -32,8 +32,7 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
 }
 
 [[noreturn]] void throw_no_end(const store::Catalog& catalog, const store::Run& run,
-                               std::int64_t epoch,
-                               const std::vector<store::ResumePoint>& points) {
+                               std::int64_t epoch, const std::vector<store::ResumePoint>& points) {
   const std::string key = run.key.substr(0, 8);
   if (epoch >= run.epochs) {
     throw NotFound(run.epochs == 0 ? fmt::format("run {} has no complete epoch", key)

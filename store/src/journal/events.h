@@ -150,8 +150,7 @@ struct CheckpointEvent {
                                  ///< has it
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
-  bool foreign =
-      false;  ///< fetched or imported, so that its chunks may be records from elsewhere
+  bool foreign = false;  ///< fetched or imported, so that its chunks may be records from elsewhere
   /// Identifies a sequence of checkpoints in this journal: the next one of the same stream may
   /// refer to chunks of this one without asking the index. 0: none may.
   std::int64_t stream = 0;
@@ -325,8 +324,8 @@ struct MergeEvent {
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text
-  name = 2,  ///< the value is the run's experiment; a label called "was" has the one that it was
-             ///< recorded under
+  name = 2,     ///< the value is the run's experiment; a label called "was" has the one that it was
+                ///< recorded under
   removed = 3,  ///< the value is empty if the run is present (see `labels.h`)
 };
 /// Sets the label of this kind and name, unless a label with a later `said_us` exists.

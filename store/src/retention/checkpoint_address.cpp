@@ -89,10 +89,10 @@ ChosenPlace find_best(const Store& store, const Run& run) {
   if (const auto strategy = store.catalog().strategy(run.id)) {
     return find_best(store, run, *strategy);
   }
-  throw UsageError(fmt::format(
-      "run {} has no strategy that says which checkpoint is best: name a metric, as in "
-      "{}@best:loss:min",
-      title(run), key_of(run)));
+  throw UsageError(
+      fmt::format("run {} has no strategy that says which checkpoint is best: name a metric, as in "
+                  "{}@best:loss:min",
+                  title(run), key_of(run)));
 }
 
 ChosenPlace find_latest(const Store& store, const Run& run) {
@@ -163,10 +163,10 @@ ChosenPlace find_place(const Store& store, const Run& run, std::string_view plac
   }
   names.insert(names.end(), {std::string(kLatest), std::string(kBest)});
   const std::vector<std::string> near = nearest(place, names);
-  throw NotFound(fmt::format(
-      "run {} saved no checkpoint '{}': {}", title(run), printable(place),
-      near.empty() ? "give an epoch, as in RUN@3, or RUN@latest"
-                   : fmt::format("did you mean '{}'?", printable(near.front()))));
+  throw NotFound(fmt::format("run {} saved no checkpoint '{}': {}", title(run), printable(place),
+                             near.empty()
+                                 ? "give an epoch, as in RUN@3, or RUN@latest"
+                                 : fmt::format("did you mean '{}'?", printable(near.front()))));
 }
 
 }  // namespace flor::store

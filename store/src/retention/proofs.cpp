@@ -115,7 +115,8 @@ void check_run(const Store& store, std::int64_t id) {
   const std::string key = run->key.substr(0, 8);
   if (run->start.rank) {
     throw UsageError(fmt::format(
-        "run {} is a rank of a group, whose checkpoints all stay: archive it without --prove", key));
+        "run {} is a rank of a group, whose checkpoints all stay: archive it without --prove",
+        key));
   }
   if (run->state == RunState::running) {
     throw Busy(fmt::format("run {} is still being recorded: archive it when it has ended", key));
@@ -157,8 +158,7 @@ WalkPlan plan_walks(const Store& store, std::int64_t run, const WalkWish& wish) 
     const std::int64_t epoch = unit.unit.candidate.number;
     const auto gone = goes.find(epoch);
     if (gone == goes.end() || stay.contains(epoch)) continue;
-    plan.units.push_back(
-        {gone->second, epoch, names_of(database.connection, unit.unit)});
+    plan.units.push_back({gone->second, epoch, names_of(database.connection, unit.unit)});
   }
   return plan;
 }

@@ -50,7 +50,7 @@ WalkPlan plan_walks(const Store& store, std::int64_t run, const WalkWish& wish);
 
 /// A replay computed these checkpoints again, from `starts` that stay, and compared all of each.
 struct Proof {
-  std::string replay;                              ///< its key
+  std::string replay;  ///< its key
   std::vector<CheckpointName> checkpoints;
   std::map<std::string, std::string> environment;  ///< of the process, for which the proof holds
 };

@@ -166,8 +166,7 @@ std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice)
   const auto list = catalog.discarded(choice.run.id);
   const bool deleted = std::ranges::any_of(list, [&](const store::DiscardedCheckpoint& discarded) {
     const store::CheckpointKey& key = discarded.info.key;
-    return !discarded.collected_us && key.kind == CheckpointKind::saved &&
-           key.loop == choice.saved;
+    return !discarded.collected_us && key.kind == CheckpointKind::saved && key.loop == choice.saved;
   });
   if (!deleted) return {};
   return fmt::format(": it was deleted, `flor keep {}@{} --undo` brings it back",
@@ -183,8 +182,7 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
     });
     if (saved != list.end()) return *saved;
     throw NotFound(fmt::format("run {} has no checkpoint '{}' any more{}", title(choice.run),
-                               printable(choice.saved),
-                               deleted_text(catalog, choice)));
+                               printable(choice.saved), deleted_text(catalog, choice)));
   }
   const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
   // By place: what was brought back, or made by a clock that jumped, is listed out of turn.

@@ -166,8 +166,9 @@ std::string remedy(Context& context, const Ranked& ranked) {
   if (can_be_brought_back(context, ranked)) {
     return fmt::format("was deleted: flor keep {} --undo brings it back", ranked.address());
   }
-  const bool has_way = !ranked.is_saved() && !store::way_back(context.catalog(), *ranked.run,
-                                                              ranked.found.number).empty();
+  const bool has_way =
+      !ranked.is_saved() &&
+      !store::way_back(context.catalog(), *ranked.run, ranked.found.number).empty();
   if (has_way) {
     return fmt::format("was deleted: flor keep {} --undo computes it again", ranked.address());
   }

@@ -1,8 +1,9 @@
 // flor archive: stores a finished run again in a form that is smaller and slower to read.
+#include "maintain/archive.h"
+
 #include "choose/run_spec.h"
 #include "commands/commands.h"
 #include "hindsight/walks.h"
-#include "maintain/archive.h"
 #include "maintain/collect.h"
 #include "output/json.h"
 #include "output/terminal_text.h"
@@ -61,8 +62,9 @@ Examples:
     syntax.option("--depth", "N", depth_,
                   "make chains of up to N differences, 1 to 64 (default 16)");
     syntax.flag("--prove", prove_, "drop what a replay, done now, computes again to the bit");
-    syntax.option("--within", "TIME", within_,
-                  "keep so many that each epoch is computed within TIME, as 90s or 5m (default 60s)");
+    syntax.option(
+        "--within", "TIME", within_,
+        "keep so many that each epoch is computed within TIME, as 90s or 5m (default 60s)");
     syntax.option("--portable", "N", portable_,
                   "keep N epochs, spread over the run, for machines that compute other bits");
     syntax.option("-w,--workers", "N", workers_,
@@ -165,10 +167,11 @@ void Archive::print_text(Context& context, const store::Run& run, const ProvenRu
   for (const auto& [part, why] : proven.replay->outcome.failed) {
     out.write(fmt::format("failed: epoch {}: {}\n", part, printable(why)));
   }
-  out.write(fmt::format("run {}: {} of {} dropped, computed again by replay {}; the longest walk to "
-                        "one takes {}\n",
-                        title(run), proven.dropped, counted(plan.stored, "stored epoch"),
-                        proven.replay->outcome.replay, duration(plan.longest)));
+  out.write(
+      fmt::format("run {}: {} of {} dropped, computed again by replay {}; the longest walk to "
+                  "one takes {}\n",
+                  title(run), proven.dropped, counted(plan.stored, "stored epoch"),
+                  proven.replay->outcome.replay, duration(plan.longest)));
 }
 
 double percent(std::uint64_t part, std::uint64_t whole) {
@@ -181,8 +184,8 @@ void Archive::print_text(Context& context, const store::Run& run, const ArchiveR
   for (const std::string& remark : collected.remarks) {
     out.write(fmt::format("remark: {}\n", printable(remark)));
   }
-  out.write(fmt::format("run {}: {} of {} of {} stored anew\n", title(run),
-                        report.chunks_written, counted(report.chunks, "chunk"),
+  out.write(fmt::format("run {}: {} of {} of {} stored anew\n", title(run), report.chunks_written,
+                        counted(report.chunks, "chunk"),
                         counted(report.checkpoints, "checkpoint")));
   if (report.chunks_pinned > 0) {
     const bool one = report.chunks_pinned == 1;

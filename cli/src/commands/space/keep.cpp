@@ -176,7 +176,8 @@ int Keep::compute(Context& context, const RunChoice& choice,
       context.out().write(fmt::format("differs: {}\n", printable(difference)));
     }
     context.out().write(fmt::format(
-        "run {}: {} of epoch {} back, {} of them computed again and equal to the recorded digests\n",
+        "run {}: {} of epoch {} back, {} of them computed again and equal to the recorded "
+        "digests\n",
         title(choice.run), counted(back.restored + stored, "checkpoint"), *choice.epoch, stored));
   }
   return static_cast<int>(again ? again->replay.status() : ExitStatus::partly_done);
