@@ -100,5 +100,26 @@ TEST(Instead, OfADifferentArgumentIsAnotherQuestion) {
   EXPECT_EQ(third.instead.shown_arguments(), "data=/a=b device=cpu 1");
 }
 
+TEST(WalkOrder, AndWhatItProvesArriveAsTheyWereSent) {
+  const store::CheckpointName name{{.kind = store::CheckpointKind::loop_end,
+                                    .main_loop = 1,
+                                    .iteration = 7,
+                                    .loop = "train ~2\n@begin"},
+                                   store::digest_of({})};
+  WorkerOrder order;
+  order.walk = {.proves = true, .starts = {{0, 0}, {1, 5}}, .returns = {name}};
+  const WorkerOrder told = WorkerOrder::decode(order.encode());
+  EXPECT_TRUE(told.walk.proves);
+  EXPECT_EQ(told.walk.starts, order.walk.starts);
+  EXPECT_EQ(told.walk.returns, order.walk.returns);
+  EXPECT_FALSE(WorkerOrder::decode(WorkerOrder().encode()).walk.proves);
+  const ProvedStates proved{{{"host", "node 7"}, {"cpu", "a\"b"}}, {name, name}};
+  const WorkerLine line = WorkerLine::decode(proved.encode());
+  EXPECT_EQ(line.kind, WorkerLine::Kind::proved);
+  EXPECT_EQ(line.proved.environment, proved.environment);
+  EXPECT_EQ(line.proved.checkpoints, proved.checkpoints);
+  EXPECT_THROW(WorkerLine::decode("proved {}"), Error);
+}
+
 }  // namespace
 }  // namespace flor::detail

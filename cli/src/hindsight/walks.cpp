@@ -32,7 +32,9 @@ ChosenLaunches own_program(Context& context, const std::vector<store::Run>& rank
   const store::Run& run = ranks.front();
   const bool script = !detail::interpreter_of(run).empty();
   const bool same = !script && store::file_digest(run.start.program) == run.start.program_digest;
-  ProgramChoice choice = choose_program(context, run, permits.front(), {.own = !script && !same});
+  ProgramWish wish;
+  wish.own = !script && !same;
+  ProgramChoice choice = choose_program(context, run, permits.front(), wish);
   ChosenLaunches chosen;
   chosen.as_recorded = same;
   for (std::size_t i = 0; i < ranks.size(); ++i) {

@@ -81,6 +81,8 @@ void RecordedState::restore_entry(std::int64_t part, const store::CheckpointKey&
   if (attached.empty()) return;
   store::CheckpointKey key = nested_end;
   key.loop = entry_name(nested_end.loop);
+  const std::string where = "beginning of " + nested_end.loop;
+  if (returned_) returned_->reach(part, key, where, attached);
   const auto checkpoint = record_.compared(key);
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
   const std::vector<StateDifference> stale =
@@ -88,7 +90,7 @@ void RecordedState::restore_entry(std::int64_t part, const store::CheckpointKey&
         return compare_attached(entry, registry_, attached);
       });
   if (!record_.checkpoint(key)) {
-    return note_proof(part, key, "beginning of " + nested_end.loop, *checkpoint, stale);
+    return note_proof(part, key, where, *checkpoint, stale);
   }
   if (stale.empty()) return;
   if (!told_stale_) {
@@ -116,6 +118,7 @@ bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot
 void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& key,
                                  const std::string& where, const std::vector<Slot>& attached,
                                  bool computed) {
+  if (returned_) returned_->reach(part, key, where, attached);
   const auto checkpoint = record_.compared(key);
   if (!checkpoint) return;
   const std::vector<StateDifference> differences =

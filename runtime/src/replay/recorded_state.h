@@ -2,6 +2,7 @@
 #pragma once
 
 #include "replay/recorded_run.h"
+#include "replay/returned_state.h"
 #include "snapshot/restore.h"
 #include "state/registry.h"
 #include "verdict/verdict.h"
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,11 @@ class RecordedState {
         set_threads_(set_threads),
         proves_(proves) {}
 
+  /// From now on stores these checkpoints again where the program comes to them.
+  void store_again(store::Store& store, std::vector<store::CheckpointName> wanted) {
+    returned_.emplace(store, record_.run(), registry_, comparison_, std::move(wanted));
+  }
+
   /// The recorded state for other objects than the registered ones. They must outlive the result.
   RecordedState of(const Registry& objects) const {
     return {store_, record_, objects, comparison_, set_threads_, proves_};
@@ -43,15 +50,15 @@ class RecordedState {
 
   /// Restores the state. Returns false if no such checkpoint is stored.
   bool restore(const store::CheckpointKey& key, const std::vector<Slot>& attached);
-  /// Restores the attached locals of a loop to the values that they had when it began. If those may
-  /// only be compared, does that.
+  /// Restores the attached locals of a loop to the values that they had when it began, compares
+  /// them with those, or stores them again.
   void restore_entry(std::int64_t part, const store::CheckpointKey& nested_end,
                      const std::vector<Slot>& attached);
   /// Whether the checkpoint has all of the attached locals.
   bool has_attached(std::int64_t checkpoint, const std::vector<Slot>& attached);
   /// Compares the state with the checkpoint that was taken at this point, if any, and then sets it
-  /// to the recorded one. `computed`: the program computed the state instead of loading it. `part`
-  /// is the part to which the comparison belongs.
+  /// to the recorded one; or stores it again. `computed`: the program computed the state instead of
+  /// loading it. `part` is the part to which the comparison belongs.
   void compare_with(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
                     const std::vector<Slot>& attached, bool computed);
 
@@ -80,6 +87,7 @@ class RecordedState {
   Comparison& comparison_;
   bool set_threads_, proves_;
   std::vector<store::CheckpointName> equal_;
+  std::optional<ReturnedState> returned_;
   std::map<std::int64_t, std::int64_t> brought_;  // by their ids elsewhere
   std::int64_t open_checkpoint_ = 0;              // id of the one that `reader_` reads
   std::unique_ptr<store::CheckpointReader> reader_;

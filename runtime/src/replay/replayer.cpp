@@ -105,9 +105,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   ReplayedArguments::check(flags_.kwargs);
   initial_environment();
   run_on_cores(flags_.cores);
-  store_ =
-      store::Store::open(store::home_directory(flags_.home),
-                         flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
+  store_ = store::Store::open(store::home_directory(flags_.home), flags_.ordered.hands_in
+                                                                      ? store::OpenMode::read_only
+                                                                      : store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
@@ -119,9 +119,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   arguments_ = ReplayedArguments(catalog, run_, flags_.kwargs, flags_.instead.arguments);
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(
-      catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
+      catalog, run_, flags_.ordered.alone ? Record::Places::own : Record::Places::of_all_ranks);
   record_->leave_out_copied(catalog);
-  if (flags_.walk.proves) record_->load_only(flags_.walk.starts);
+  if (flags_.ordered.walk.proves) record_->load_only(flags_.ordered.walk.starts);
   check_probes(flags_, *record_);
   std::string digest = program_digest();  // computed before the plug-in is loaded
   plugin_ = PluginCalls(flags_,
@@ -130,7 +130,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
                          .argument = [this](const char* name) { return arguments_.shown(name); }},
                         journal());
   probes_ = open_probes(flags_, run_, *record_);
-  if (flags_.walk.proves) require_own_program(run_, *probes_);
+  if (flags_.ordered.walk.proves) require_own_program(run_, *probes_);
   const bool strong = flags_.strong || probes_->walks();
   task_ = std::make_unique<ReplayTask>(TaskFacts{.store = *store_,
                                                  .flags = flags_,
@@ -151,10 +151,9 @@ void Replayer::open(bool strong) {
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);
   state_ = std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_,
-                                           !flags_.instead.threads, flags_.walk.proves);
-  if (!flags_.walk.returns.empty()) {
-    returned_ = std::make_unique<ReturnedState>(*store_, run_.id, registry_, comparison_,
-                                                flags_.walk.returns);
+                                           !flags_.instead.threads, flags_.ordered.walk.proves);
+  if (!flags_.ordered.walk.returns.empty()) {
+    state_->store_again(*store_, flags_.ordered.walk.returns);
   }
   if (probes_->computes_otherwise()) comparison_.computation_changed();
   const NewValueFacts facts{.otherwise = probes_->computes_otherwise(),
@@ -164,7 +163,7 @@ void Replayer::open(bool strong) {
       task_->make_findings(), task_->assignment(),
       std::make_unique<ValueCheck>(*store_, run_.id, comparison_, same_program()), comparison_,
       facts, flags_.worker_socket < 0 ? PartChecker::OnFailure() : end_worker);
-  if (flags_.walk.proves) parts_->prove_in(facts_of_proof());
+  if (flags_.ordered.walk.proves) parts_->prove_in(facts_of_proof());
   walk_ = std::make_unique<SegmentWalk>(
       WalkedRecord{.loops = record_->main_loops(),
                    .boundaries = record_->boundaries(),
@@ -248,8 +247,8 @@ void Replayer::end_iteration(Frame& frame) {
   for (std::string& line : path_.differences(recorded, record_->nested_loops(), epoch)) {
     comparison_.difference(part, std::move(line));
   }
-  reach(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
-        fmt::format("end of epoch {}", epoch), {});
+  state_->compare_with(part, {.main_loop = frame.ordinal, .iteration = frame.index, .loop = {}},
+                       fmt::format("end of epoch {}", epoch), {}, path_.computed());
   if (walk_->catching_up()) {
     ++work_.caught_up;
     return;
@@ -355,7 +354,7 @@ void Replayer::complete_epoch(std::int64_t epoch) {
   post([epoch, loop = walk_->loop()->name, executed = path_.executed()](PartChecker& parts) {
     parts.end_epoch(epoch, loop, executed);
   });
-  if (flags_.walk.proves) {
+  if (flags_.ordered.walk.proves) {
     post([names = state_->take_equal()](PartChecker& parts) { parts.reproduced(names); });
   }
   complete(epoch, path_.is_whole());
@@ -434,12 +433,6 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const bool stored = checkpoint && state_->has_attached(*checkpoint, frame.settings.attached);
   const bool skip = skips(frame, key, stored);
   state_->restore_entry(walk_->part_of(main), key, frame.settings.attached);
-  if (returned_) {
-    store::CheckpointKey entry = key;
-    entry.loop = entry_name(key.loop);
-    returned_->reach(walk_->part_of(main), entry, "beginning of " + key.loop,
-                     frame.settings.attached);
-  }
   show_live(ProbeAt::loop_begin, &frame);
   if (skip) {
     path_.set_computed(false);
@@ -478,13 +471,7 @@ void Replayer::end_nested(Frame& frame, LoopEnd how) {
         part, fmt::format("{}: the range has more than the {} iterations that were recorded", where,
                           execution->iterations));
   }
-  reach(part, key, where, frame.settings.attached);
-}
-
-void Replayer::reach(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
-                     const std::vector<Slot>& attached) {
-  state_->compare_with(part, key, where, attached, path_.computed());
-  if (returned_) returned_->reach(part, key, where, attached);
+  state_->compare_with(part, key, where, frame.settings.attached, path_.computed());
 }
 
 void Replayer::left_nested(Frame& frame, LoopEnd how) {
@@ -530,7 +517,7 @@ void Replayer::keep(LogBatch batch) {
     for_each_value(
         journal_, batch, parts_->ordinals(),
         [this](const LoggedContent& logged) {
-          return parts_->take_content(logged, flags_.hands_in);
+          return parts_->take_content(logged, flags_.ordered.hands_in);
         },
         [this](const LogRecord& record, store::Value value) {
           parts_->take_value(record.part, std::move(value), record.plugged);

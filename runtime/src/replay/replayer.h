@@ -11,7 +11,6 @@
 #include "replay/recorded_state.h"
 #include "replay/replay_task.h"
 #include "replay/replayed_arguments.h"
-#include "replay/returned_state.h"
 #include "replay/segment_walk.h"
 #include "session/outputs.h"
 #include "session/runtime.h"
@@ -106,9 +105,6 @@ class Replayer : public Runtime, private WalkHost {
   void enter_section(bool recorded);
   void complete_section();
   void complete_epoch(std::int64_t epoch);
-  /// Called at a place where the recording may have taken a checkpoint, with the computed state.
-  void reach(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
-             const std::vector<Slot>& attached);
   /// Called when all values of the part have been logged. `whole`: nothing in the part was skipped.
   void complete(std::int64_t part, bool whole);
   /// Runs `what` on the background thread, after everything logged until now has been examined.
@@ -124,10 +120,9 @@ class Replayer : public Runtime, private WalkHost {
   PluginCalls plugin_;
   std::unique_ptr<ReplayTask> task_;
   Comparison comparison_;
-  // The next five are null if there is nothing to do.
+  // The next four are null if there is nothing to do.
   std::optional<ReplayFiles> files_;  // files that the program writes
   std::unique_ptr<RecordedState> state_;
-  std::unique_ptr<ReturnedState> returned_;  // also null if no checkpoint is to be stored again
   std::unique_ptr<SegmentWalk> walk_;
   std::unique_ptr<PartChecker> parts_;  // used by the background thread; read after draining it
   std::optional<std::map<std::string, store::SavedCheckpoint>> saves_;  // read when first needed

@@ -21,8 +21,8 @@ class ReturnedState {
   ReturnedState(store::Store& store, std::int64_t run, const Registry& registry,
                 Comparison& comparison, std::vector<store::CheckpointName> wanted);
 
-  /// Called where the recording took a checkpoint, or might have taken one. If it is wanted, stores
-  /// the state under its old name, or notes a difference if the state is another one.
+  /// Called where the recording may have taken a checkpoint. If it is wanted, stores the state under
+  /// its old name, or notes a difference if the state is another one.
   void reach(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
              const std::vector<Slot>& attached);
 

@@ -65,15 +65,15 @@ Flags worker_flags(int& argc, char** argv) {
   flags.probes = order.probes;
   flags.no_probe = order.no_probe;
   flags.strong = order.strong;
-  flags.alone = order.alone;
+  flags.ordered.alone = order.alone;
   flags.instead = order.instead;
   flags.cores = order.cores;
   flags.sources = order.sources;
   flags.as_recorded = order.as_recorded;
   flags.plugin = order.plugin;
   flags.plugin_digest = order.plugin_digest;
-  flags.hands_in = order.hands_in;
-  flags.walk = order.walk;
+  flags.ordered.hands_in = order.hands_in;
+  flags.ordered.walk = order.walk;
   flags.worker_socket = socket;
   return flags;
 }
