@@ -87,7 +87,7 @@ struct Flags {
     bool alone = false;  ///< replays only this rank of its group
     /// `home` is a snapshot of the store: findings are sent to `flor replay`, not written.
     bool hands_in = false;
-    WalkOrder walk = {};  ///< what the walk is for, if it is one
+    WalkOrder walk = {};  ///< the purpose of the walk, if it is one
   } ordered;
 
   /// Whether a plug-in only reads stored state, so that nothing is executed that need not be.

@@ -143,7 +143,7 @@ TEST_F(Prove, NestedLoopsOfEveryShapeAreProven) {
   }
 }
 
-/// What a loop leaves in state that is not registered shows where a walk begins in the middle.
+/// State that is not registered shows where a walk begins in the middle.
 TEST_F(Prove, WhatDiffersStaysWithAllThatFollowsUntilTheNextStart) {
   bench_.record("trainer", {"--kwargs", "epochs=12", "forgotten=velocity"});
   const auto proven = flor(kProve + Words{"--portable", "2"});

@@ -79,8 +79,8 @@ TEST(ReplayPool, AWalkIsAWholeStretchForAProcessOfItsOwn) {
     const auto given = pool.next(worker, {});
     ASSERT_EQ(given.kind, ReplayPool::NextTask::Kind::epochs);
     walks.push_back(given.piece);
-    const Position there{.section = 1, .main_loop = 0, .iteration = given.piece.end,
-                         .reach = Reach::any};
+    const Position there{
+        .section = 1, .main_loop = 0, .iteration = given.piece.end, .reach = Reach::any};
     EXPECT_EQ(pool.next(worker, there).kind, ReplayPool::NextTask::Kind::finish);
   }
   EXPECT_EQ(walks, (std::vector<Epochs>{{0, 3}, {3, 6}, {6, 7}}));

@@ -13,7 +13,7 @@ namespace flor::cli {
 
 class Context;
 
-/// What `flor archive --prove` found and did.
+/// The outcome of `flor archive --prove`.
 struct ProvenRun {
   store::WalkPlan plan;
   std::optional<RunReplay> replay;  ///< nullopt: there was nothing to prove
@@ -27,7 +27,7 @@ struct ProvenRun {
 ProvenRun prove_run(Context& context, const store::Run& run, const store::WalkWish& wish,
                     std::optional<std::uint64_t> workers, bool trust);
 
-/// What came of storing an epoch again.
+/// The outcome of storing an epoch again.
 struct ComputedAgain {
   RunReplay replay;
   std::int64_t stored = 0;  ///< checkpoints that are there again

@@ -30,6 +30,7 @@ void ReturnedState::reach(std::int64_t part, const store::CheckpointKey& key,
     comparison_.state(part, where, {});
     return;
   }
+  wanted_.clear();  // later states may be equal only by chance
   comparison_.difference(part, fmt::format("state at the {}: it is not the one with the digest {} "
                                            "that was recorded, and is not stored",
                                            where, name.digest.hex()));

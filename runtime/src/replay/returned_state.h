@@ -22,7 +22,7 @@ class ReturnedState {
                 Comparison& comparison, std::vector<store::CheckpointName> wanted);
 
   /// Called where the recording may have taken a checkpoint. If it is wanted, stores the state under
-  /// its old name, or notes a difference if the state is another one.
+  /// its old name. If the state is another one, notes a difference, and stores nothing more.
   void reach(std::int64_t part, const store::CheckpointKey& key, const std::string& where,
              const std::vector<Slot>& attached);
 

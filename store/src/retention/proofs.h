@@ -28,7 +28,8 @@ struct WalkWish {
   std::int64_t portable = 0;  ///< how many epochs stay for machines that compute other bits
 };
 
-/// What of a run may go if a replay computes it again, and what stays for that.
+/// The epochs of a run that may go if a replay computes them again, and the boundaries that stay for
+/// that.
 struct WalkPlan {
   /// An epoch whose checkpoints may go.
   struct Unit {
