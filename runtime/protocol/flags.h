@@ -3,6 +3,7 @@
 
 #include "protocol/overrides.h"
 #include "protocol/plan.h"
+#include "protocol/protocol.h"
 
 #include <flor/session.h>
 
@@ -90,9 +91,12 @@ struct Flags {
   /// This is the program that recorded the run, even if the present sources differ.
   bool as_recorded = false;
   std::string plugin_digest;  ///< expected digest of the plug-in's content
-  bool alone = false;         ///< replays only this rank of its group
-  /// `home` is a snapshot of the store: findings are sent to `flor replay`, not written.
-  bool hands_in = false;
+  struct Ordered {
+    bool alone = false;  ///< replays only this rank of its group
+    /// `home` is a snapshot of the store: findings are sent to `flor replay`, not written.
+    bool hands_in = false;
+    WalkOrder walk = {};  ///< the purpose of the walk, if it is one
+  } ordered;
 
   /// Whether a plug-in only reads stored state, so that nothing is executed that need not be.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }

@@ -136,6 +136,38 @@ WorkDone decode_work(const std::string& text) {
   return work;
 }
 
+Json json_of(const std::vector<store::CheckpointName>& names) {
+  Json list = Json::array();
+  for (const auto& [key, digest] : names) {
+    list.push_back(
+        {static_cast<int>(key.kind), key.main_loop, key.iteration, to_hex(key.loop), digest.hex()});
+  }
+  return list;
+}
+std::vector<store::CheckpointName> names_of(const Json& list) {
+  std::vector<store::CheckpointName> names;
+  for (const Json& one : list) {
+    const auto digest = store::Digest::from_hex(one.at(4).get<std::string>());
+    if (!digest) throw std::invalid_argument("digest");
+    names.push_back({{.kind = static_cast<store::CheckpointKind>(one.at(0).get<int>()),
+                      .main_loop = one.at(1),
+                      .iteration = one.at(2),
+                      .loop = from_hex(one.at(3).get<std::string>())},
+                     *digest});
+  }
+  return names;
+}
+
+ProvedStates decode_proved(std::string_view text) {
+  const Json json = Json::parse(text);
+  ProvedStates proved;
+  for (const auto& [name, value] : json.at("environment").items()) {
+    proved.environment[from_hex(name)] = from_hex(value.get<std::string>());
+  }
+  proved.checkpoints = names_of(json.at("checkpoints"));
+  return proved;
+}
+
 store::ReplayedPart decode_done(std::istringstream& words) {
   store::ReplayedPart part;
   int verdict = 0, found = 0;
@@ -170,6 +202,8 @@ std::string WorkerOrder::encode() const {
   json["alone"] = alone;
   if (!steps.empty()) json["steps"] = steps.text();
   json["in_full"] = in_full;
+  if (walk.proves) json["starts"] = walk.starts;
+  if (!walk.returns.empty()) json["returns"] = json_of(walk.returns);
   return dump(json);
 }
 
@@ -197,6 +231,9 @@ WorkerOrder WorkerOrder::decode(std::string_view line) {
     const std::string steps = json.value("steps", std::string());
     if (!steps.empty()) order.steps = StepChoice::parse(steps);
     order.in_full = json.value("in_full", false);
+    order.walk.proves = json.contains("starts");
+    if (order.walk.proves) json.at("starts").get_to(order.walk.starts);
+    if (json.contains("returns")) order.walk.returns = names_of(json.at("returns"));
     return order;
   } catch (const std::exception&) {
     refuse(line);
@@ -279,6 +316,12 @@ std::string encode_object(const store::Item& item, std::span<const std::byte> co
 
 std::string RestoreTime::encode() const { return fmt::format("restored {} {}", bytes, seconds); }
 
+std::string ProvedStates::encode() const {
+  Json json{{"environment", Json::object()}, {"checkpoints", json_of(checkpoints)}};
+  for (const auto& [name, value] : environment) json["environment"][to_hex(name)] = to_hex(value);
+  return "proved " + dump(json);
+}
+
 WorkerLine WorkerLine::decode(std::string_view text) try {
   std::istringstream words{std::string(text)};
   std::string word;
@@ -308,6 +351,9 @@ WorkerLine WorkerLine::decode(std::string_view text) try {
   } else if (word == "restored") {
     line.kind = Kind::restored;
     words >> line.restored.bytes >> line.restored.seconds;
+  } else if (word == "proved") {
+    line.kind = Kind::proved;
+    line.proved = decode_proved(text.substr(text.find(' ') + 1));
   } else {
     refuse(text);
   }

@@ -12,6 +12,7 @@
 //   finish
 //                                       done PART ...          a part is durable
 //                                       work JSON              what was done so far
+//                                       proved JSON            states that it has computed again
 //
 // A program that may only read its store (WorkerOrder::hands_in) sends its findings instead of
 // writing them. `done` then means that all values of the part have been sent.
@@ -36,12 +37,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flor::detail {
 
 /// The environment variable that holds the file descriptor of a worker's socket.
 inline constexpr const char* kWorkerVariable = "FLOR_WORKER_FD";
+
+/// A walk from some states to others: it computes again what is between them.
+struct WalkOrder {
+  /// Proves that the states between `starts` need not be stored: of all checkpoints only those at
+  /// these boundaries (main loop, iteration) may be loaded, and every other one that the program
+  /// comes to is compared, in all of its items.
+  bool proves = false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> starts = {};
+  /// Checkpoints that are not stored, and are stored again when the program comes to them.
+  std::vector<store::CheckpointName> returns = {};
+};
 
 /// The order that `flor replay` sends to a worker first.
 struct WorkerOrder {
@@ -60,6 +73,7 @@ struct WorkerOrder {
   bool hands_in = false;
   StepChoice steps = {};  ///< see Flags::Asked
   bool in_full = false;   ///< see Flags::Asked
+  WalkOrder walk = {};
 
   /// Whether a plug-in only reads stored state. See Flags::shows_what_is_stored.
   bool shows_what_is_stored() const { return !plugin.empty() && probes.empty() && !strong; }
@@ -127,9 +141,17 @@ struct RestoreTime {
   std::string encode() const;  ///< the line "restored ..."
 };
 
+/// Checkpoints that a walk has computed again, each equal in all of its items, and the facts about
+/// the process that this depends on.
+struct ProvedStates {
+  std::map<std::string, std::string> environment;
+  std::vector<store::CheckpointName> checkpoints;
+  std::string encode() const;  ///< the line "proved ..."
+};
+
 /// A line from a program, parsed. `kind` says which of the members is set.
 struct WorkerLine {
-  enum class Kind { hello, next, done, work, value, object, restored } kind = Kind::hello;
+  enum class Kind { hello, next, done, work, value, object, restored, proved } kind = Kind::hello;
   std::string digest, plugin_digest;
   Position position;
   store::ReplayedPart part;
@@ -137,6 +159,7 @@ struct WorkerLine {
   HandedValue value;
   HandedObject object;
   RestoreTime restored;
+  ProvedStates proved;
   /// Throws Error if the line is of none of these kinds.
   static WorkerLine decode(std::string_view line);
 };

@@ -69,6 +69,25 @@ struct Walker {
   std::vector<std::int64_t> held;
 };
 
+/// As a process walks that is asked for the last epoch of a stretch alone.
+TEST(ReplayPool, AWalkIsAWholeStretchForAProcessOfItsOwn) {
+  const RunFacts facts = one_loop({1, 1, 1, 1, 1, 1, 1}, 3);
+  ReplayPool pool(facts, all_epochs(facts), 4, EpochOrder::walks);
+  EXPECT_EQ(pool.pieces_at_most(), 3);
+  std::vector<Epochs> walks;
+  for (int worker = 0; worker < 3; ++worker) {
+    const auto given = pool.next(worker, {});
+    ASSERT_EQ(given.kind, ReplayPool::NextTask::Kind::epochs);
+    walks.push_back(given.piece);
+    const Position there{
+        .section = 1, .main_loop = 0, .iteration = given.piece.end, .reach = Reach::any};
+    EXPECT_EQ(pool.next(worker, there).kind, ReplayPool::NextTask::Kind::finish);
+  }
+  EXPECT_EQ(walks, (std::vector<Epochs>{{0, 3}, {3, 6}, {6, 7}}));
+  EXPECT_FALSE(pool.has_open());
+  EXPECT_EQ(simulate(facts, facts, all_epochs(facts), 2, Reach::any, EpochOrder::walks).work, 7);
+}
+
 TEST(ReplayPool, GivesEveryPartToSomebodyExactlyOnceWhoeverDies) {
   EXPECT_TRUE(rc::check([] {
     const RunFacts facts = arbitrary_facts();

@@ -1,6 +1,7 @@
 // The arguments of a recorded run, as a replay gives them to the program.
-#include "protocol/protocol.h"
 #include "replay/replayed_arguments.h"
+
+#include "protocol/protocol.h"
 #include "support/temporary_directory.h"
 
 #include <flor/store/error.h>
@@ -21,16 +22,17 @@ class ReplayedArgumentsTest : public ::testing::Test {
  protected:
   ReplayedArgumentsTest() {
     store_->catalog().add_argument(run_.id, {.name = "rate", .type = "real", .value = "0.5"});
-    store_->catalog().add_argument(
-        run_.id, {.name = "api_key", .type = "secret", .value = store::masked_value("api_key", "s3cr3t-5f7a9")});
+    store_->catalog().add_argument(run_.id,
+                                   {.name = "api_key",
+                                    .type = "secret",
+                                    .value = store::masked_value("api_key", "s3cr3t-5f7a9")});
   }
   using Texts = std::map<std::string, std::string>;
   ReplayedArguments arguments(const Texts& kwargs = {}, const Texts& instead = {}) {
     return {store_->catalog(), run_, kwargs, instead};
   }
   flor::testing::TemporaryDirectory home_;
-  std::shared_ptr<store::Store> store_ =
-      store::Store::open(home_.path(), store::OpenMode::create);
+  std::shared_ptr<store::Store> store_ = store::Store::open(home_.path(), store::OpenMode::create);
   store::Run run_ = store_->catalog().add_run(store::NewRun());
 };
 
@@ -78,12 +80,18 @@ TEST_F(ReplayedArgumentsTest, ThatMayDecideResultsSecretsAndUnknownOnesAreNotRep
     check_overrides(store_->catalog(), run_, {.threads = {}, .arguments = texts}, more);
   };
   const auto refuses = [](const char* why) { return ThrowsMessage<UsageError>(HasSubstr(why)); };
-  EXPECT_THAT([&] { check({{"rate", "1"}}); },
-              refuses("may decide the results, so a replay keeps 0.5"));
+  EXPECT_THAT(
+      [&] {
+        check({{"rate", "1"}});
+      },
+      refuses("may decide the results, so a replay keeps 0.5"));
   EXPECT_NO_THROW(check({{"rate", "1"}}, "rate"));
   EXPECT_THAT([&] { check({{"api_key", "1"}}, "api_key"); }, refuses("is a secret"));
-  EXPECT_THAT([&] { check({{"rate", "https://ada:hunter2@host/"}}, "rate"); },
-              refuses("the value has a secret"));
+  EXPECT_THAT(
+      [&] {
+        check({{"rate", "https://ada:hunter2@host/"}}, "rate");
+      },
+      refuses("the value has a secret"));
   EXPECT_THAT([&] { check({{"device", "cpu"}}); }, refuses("it has rate, api_key"));
   EXPECT_NO_THROW(check({}));
 }
@@ -98,6 +106,27 @@ TEST(Instead, OfADifferentArgumentIsAnotherQuestion) {
     EXPECT_TRUE(questions.insert(question_of("digest", {}, order)).second);
   }
   EXPECT_EQ(third.instead.shown_arguments(), "data=/a=b device=cpu 1");
+}
+
+TEST(WalkOrder, AndWhatItProvesArriveAsTheyWereSent) {
+  const store::CheckpointName name{{.kind = store::CheckpointKind::loop_end,
+                                    .main_loop = 1,
+                                    .iteration = 7,
+                                    .loop = "train ~2\n@begin"},
+                                   store::digest_of({})};
+  WorkerOrder order;
+  order.walk = {.proves = true, .starts = {{0, 0}, {1, 5}}, .returns = {name}};
+  const WorkerOrder told = WorkerOrder::decode(order.encode());
+  EXPECT_TRUE(told.walk.proves);
+  EXPECT_EQ(told.walk.starts, order.walk.starts);
+  EXPECT_EQ(told.walk.returns, order.walk.returns);
+  EXPECT_FALSE(WorkerOrder::decode(WorkerOrder().encode()).walk.proves);
+  const ProvedStates proved{{{"host", "node 7"}, {"cpu", "a\"b"}}, {name, name}};
+  const WorkerLine line = WorkerLine::decode(proved.encode());
+  EXPECT_EQ(line.kind, WorkerLine::Kind::proved);
+  EXPECT_EQ(line.proved.environment, proved.environment);
+  EXPECT_EQ(line.proved.checkpoints, proved.checkpoints);
+  EXPECT_THROW(WorkerLine::decode("proved {}"), Error);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ std::set<std::int64_t> sample_of(const RunFacts& facts, std::set<std::int64_t> e
 
 ReplayPool::ReplayPool(RunFacts facts, const std::set<std::int64_t>& parts, int workers,
                        EpochOrder order)
-    : facts_(std::move(facts)), workers_(std::max(workers, 1)) {
+    : facts_(std::move(facts)), workers_(std::max(workers, 1)), order_(order) {
   for (std::size_t epoch = 0; epoch < facts_.epochs.size(); ++epoch) {
     asked_.add(cost_of(static_cast<std::int64_t>(epoch)));
     passed_.add(facts_.epochs[epoch].passed);
@@ -174,6 +174,7 @@ std::vector<ReplayPool::Atom> ReplayPool::atoms(std::size_t number,
 
 Epochs ReplayPool::choose(std::size_t number, const Position& position) const {
   const std::vector<Atom> all = atoms(number, position);
+  if (order_ == EpochOrder::walks) return all.front().epochs;
   const double limit = open_cost_ / (2.0 * workers_);
   std::size_t first = 0;
   if (position.reach == Reach::any || static_cast<std::int64_t>(number) != position.main_loop) {
@@ -209,6 +210,7 @@ Epochs ReplayPool::choose(std::size_t number, const Position& position) const {
 /// the whole.
 Epochs ReplayPool::halved(std::size_t number, Atom atom, const Position& position) const {
   const double share = open_cost_ / workers_;
+  if (order_ == EpochOrder::walks) return atom.epochs;
   if (atom.epochs.count() < 2 || atom.cost <= share / 4) return atom.epochs;
   constexpr double kWorthIt = 0.75;
   const Position elsewhere{.section = 0, .main_loop = -1, .iteration = 0, .reach = Reach::any};
@@ -253,6 +255,11 @@ std::vector<std::int64_t> ReplayPool::take_sections(std::int64_t first, std::int
 
 ReplayPool::NextTask ReplayPool::next(int worker, const Position& position) {
   NextTask answer;
+  // A process that has come to a loop has had its walk.
+  if (order_ == EpochOrder::walks && position.section > 0) {
+    answer.kind = NextTask::Kind::finish;
+    return answer;
+  }
   if (const auto loop = loop_for(position)) {
     answer.kind = NextTask::Kind::epochs;
     answer.piece = choose(*loop, position);

@@ -44,6 +44,9 @@ struct RunFacts {
 enum class EpochOrder {
   fastest,  ///< in the order in which the replay ends earliest
   coarse,   ///< a tenth of the epochs, spread over the run, then a third of the rest, then the rest
+  /// Each stretch between two boundaries whole, by a process of its own: as a replay walks that is
+  /// asked for its last epoch alone.
+  walks,
 };
 
 /// Divides `epochs` into waves, in the order in which they are computed. Of neighbouring epochs an
@@ -127,6 +130,7 @@ class ReplayPool {
   RunFacts facts_;
   Sums asked_, passed_;
   int workers_;
+  EpochOrder order_;
   std::set<std::int64_t> open_;               // epochs of the waves so far that no worker holds
   std::deque<std::set<std::int64_t>> later_;  // the waves after them, none of them empty
   std::set<std::int64_t> sections_;           // sections outside the loops that no worker holds

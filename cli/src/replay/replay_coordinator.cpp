@@ -321,6 +321,9 @@ void Coordinator::heed(int number, std::size_t rank, const detail::WorkerLine& l
     case Kind::restored:
       mergers_.at(rank).take(line.restored);
       break;
+    case Kind::proved:
+      if (request_.proved) request_.proved(outcome_.ranks[rank].replay, line.proved);
+      break;
   }
 }
 

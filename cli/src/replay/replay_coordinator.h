@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,8 @@ struct ReplayRequest {
   bool again = false;        ///< also compute parts that an earlier replay has answered
   EngineWish engine;         ///< where the workers run
   std::string from, epochs;  ///< see Work
+  /// Called with the states that a walk has proven, and the id of the replay.
+  std::function<void(std::int64_t replay, const detail::ProvedStates&)> proved = {};
   bool verbose = false;
   std::filesystem::path logs;
 };

@@ -59,6 +59,23 @@ bool is_there(const store::Catalog& catalog, const std::string& key) {
   }
 }
 
+/// One proof for each replay and environment.
+std::vector<store::Proof> joined_proofs(std::vector<store::Proof> all) {
+  std::vector<store::Proof> joined;
+  for (store::Proof& proof : all) {
+    const auto same = std::ranges::find_if(joined, [&](const store::Proof& known) {
+      return known.replay == proof.replay && known.environment == proof.environment;
+    });
+    if (same == joined.end()) {
+      joined.push_back(std::move(proof));
+    } else {
+      same->checkpoints.insert(same->checkpoints.end(), proof.checkpoints.begin(),
+                               proof.checkpoints.end());
+    }
+  }
+  return joined;
+}
+
 }  // namespace
 
 ShownRun ShownRun::read(const store::Store& store, store::Run run) {
@@ -80,13 +97,16 @@ ShownRun ShownRun::read(const store::Store& store, store::Run run) {
     ranks = catalog.ranks(run.start.rank->group);
     point = group_point(catalog, run, ranks);
   }
-  ShownRun shown{std::move(run),         catalog.arguments(id),  catalog.main_loops(id),
-                 catalog.iterations(id), catalog.executions(id), catalog.checkpoints(id),
-                 catalog.metrics(id),    catalog.replays(id),    catalog.resumptions(id),
-                 std::move(point),       catalog.recording(id),  catalog.decisions(id),
-                 catalog.gaps(id),       catalog.saved(id),      catalog.discarded(id),
-                 catalog.strategy(id),   std::move(build),       std::move(recipe),
-                 std::move(ranks)};
+  ShownRun shown{std::move(run),          catalog.arguments(id),
+                 catalog.main_loops(id),  catalog.iterations(id),
+                 catalog.executions(id),  catalog.checkpoints(id),
+                 catalog.metrics(id),     catalog.replays(id),
+                 catalog.resumptions(id), std::move(point),
+                 catalog.recording(id),   catalog.decisions(id),
+                 catalog.gaps(id),        catalog.saved(id),
+                 catalog.discarded(id),   joined_proofs(store::proofs(store, id)),
+                 catalog.strategy(id),    std::move(build),
+                 std::move(recipe),       std::move(ranks)};
   shown.decisions = with_gaps(shown);
   shown.forks = {catalog.fork(id), catalog.forks_of(shown.run.key)};
   shown.forks.is_parent_there = !shown.forks.from || is_there(catalog, shown.forks.from->parent);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "protocol/build_recipe.h"
+#include "retention/proofs.h"
 
 #include <flor/store/store.h>
 #include <flor/store/used_files.h>
@@ -30,6 +31,8 @@ struct ShownRun {
   std::vector<store::Gap> gaps = {};
   std::vector<store::SavedCheckpoint> saved = {};
   std::vector<store::DiscardedCheckpoint> discarded = {};
+  std::vector<store::Proof> proofs = {};  ///< why deleted checkpoints need not be stored; one for
+                                          ///< each replay and environment
   std::optional<store::CheckpointStrategy> strategy = {};
   std::optional<store::RunBuild> build = {};  ///< nullopt if the program has no recorded build
   std::optional<detail::BuildRecipe> recipe = {};

@@ -167,6 +167,7 @@ Json show_run_json(const ShownRun& shown) {
   run["strategy"] = strategy_json(shown);
   run["saved_checkpoints"] = all_saved_json(shown);
   run["deleted_checkpoints"] = discarded_json(shown);
+  run["proofs"] = proofs_json(shown);
   run["replays"] = array_of(shown.replays, replay_json);
   run["group"] = array_of(shown.ranks, [](const store::Run& rank) -> Json {
     return {{"rank", rank.start.rank->rank},

@@ -64,6 +64,28 @@ std::string deleted_text(const ShownRun& shown) {
                      shown.discarded.size(), there, short_key(shown.run));
 }
 
+std::string proven_text(const ShownRun& shown) {
+  std::string text;
+  for (const store::Proof& proof : shown.proofs) {
+    const auto fact = [&](const char* name) {
+      const auto found = proof.environment.find(name);
+      return found == proof.environment.end() ? std::string() : found->second;
+    };
+    std::string facts = fact("processor");
+    for (const char* name : {"libtorch", "python", "cuda0"}) {
+      if (!fact(name).empty()) facts += fmt::format(", {} {}", name, fact(name));
+    }
+    if (const std::string threads = fact("threads"); !threads.empty()) {
+      facts += fmt::format(", {} thread{}", threads, threads == "1" ? "" : "s");
+    }
+    text += fmt::format("{}{} of them computed again on {} ({})", text.empty() ? "" : "; ",
+                        proof.checkpoints.size(), fact("host"), facts);
+  }
+  return text.empty() ? text
+                      : fmt::format("{}: flor keep {}@EPOCH --undo stores one again", text,
+                                    short_key(shown.run));
+}
+
 void print_saved(Context& context, const ShownRun& shown) {
   if (shown.saved.empty()) return;
   context.out().write(
@@ -137,6 +159,18 @@ Json discarded_json(const ShownRun& shown) {
                     {"loop", json_text(key.loop)},
                     {"deleted", json_time(discarded.discarded_us)},
                     {"collected", json_time(discarded.collected_us)}});
+  }
+  return list;
+}
+
+Json proofs_json(const ShownRun& shown) {
+  Json list = Json::array();
+  for (const store::Proof& proof : shown.proofs) {
+    Json environment = Json::object();
+    for (const auto& [name, value] : proof.environment) environment[name] = json_text(value);
+    list.push_back({{"replay", proof.replay},
+                    {"checkpoints", proof.checkpoints.size()},
+                    {"environment", std::move(environment)}});
   }
   return list;
 }

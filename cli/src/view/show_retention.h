@@ -17,6 +17,10 @@ std::string strategy_text(const ShownRun& shown);
 /// --undo"; empty if there are none.
 std::string deleted_text(const ShownRun& shown);
 
+/// Why deleted checkpoints need not be stored, and for which machine that holds: "194 are computed
+/// again: proven on node7 (AMD EPYC 7763, libtorch 2.5.1, 1 thread)"; empty if nothing was proven.
+std::string proven_text(const ShownRun& shown);
+
 /// Prints the checkpoints that the program saved, with their scores.
 void print_saved(Context& context, const ShownRun& shown);
 /// Prints the saved checkpoint of this name, which the run must have.
@@ -26,6 +30,7 @@ void print_one_saved(Context& context, const ShownRun& shown, std::string_view n
 Json saved_json(const ShownRun& shown, const store::SavedCheckpoint& saved);
 Json all_saved_json(const ShownRun& shown);
 Json discarded_json(const ShownRun& shown);
+Json proofs_json(const ShownRun& shown);
 Json strategy_json(const ShownRun& shown);
 
 }  // namespace flor::cli

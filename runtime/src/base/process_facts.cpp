@@ -11,6 +11,7 @@
 #include <link.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +108,16 @@ std::map<std::string, std::string> environment() {
   if (adapter().generators) facts["generators"] = adapter().generators();
   if (adapter().threads) facts["threads"] = std::to_string(adapter().threads());
   return facts;
+}
+
+std::string processor() {
+  std::ifstream facts("/proc/cpuinfo");
+  for (std::string line; std::getline(facts, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+  }
+  utsname system{};
+  return ::uname(&system) == 0 ? system.machine : "unknown";
 }
 
 const std::map<std::string, std::string>& initial_environment() {

@@ -21,6 +21,9 @@ std::string program_digest();
 void run_on_cores(const std::vector<int>& cores);
 /// The facts that an exact replay depends on: host, thread settings, library versions.
 std::map<std::string, std::string> environment();
+/// The name of the processor, as "AMD EPYC 7763"; the machine's architecture where the system does
+/// not tell.
+std::string processor();
 /// The environment at the first call, which is in flor::init, where a recording notes it, too.
 /// Programs may change settings later.
 const std::map<std::string, std::string>& initial_environment();

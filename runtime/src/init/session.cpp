@@ -342,9 +342,9 @@ class Opening {
 /// The number of the session in which the run was recorded; 1 if there is no such run, which the
 /// beginning of the replay reports.
 std::int64_t session_of_run(const Flags& flags) try {
-  const auto store =
-      store::Store::open(store::home_directory(flags.home),
-                         flags.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
+  const auto store = store::Store::open(
+      store::home_directory(flags.home),
+      flags.ordered.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
   const store::Run run = run_meant_by(store->catalog(), flags);
   const auto fact = run.start.environment.find(kSessionFact);
   if (fact == run.start.environment.end()) return 1;

@@ -51,6 +51,11 @@ store::NamedCheckpoint find_named(const store::Store& store, const store::Run& r
   try {
     named = store::find_checkpoint(store, fmt::format("{}@{}", run.key, text));
   } catch (const NotFound&) {
+    const std::string way =
+        place.epoch ? store::way_back(store.catalog(), run, *place.epoch) : std::string();
+    if (!way.empty()) {
+      throw NotFound(fmt::format("run {} has no checkpoint {} any more: {}", key, what, way));
+    }
     throw NotFound(fmt::format("run {} has no checkpoint {}: 'flor show {}' lists those it has",
                                key, what, key));
   }

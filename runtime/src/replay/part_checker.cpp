@@ -13,6 +13,7 @@ PartChecker::PartChecker(std::unique_ptr<Findings> findings, Assignment& assignm
     : findings_(std::move(findings)),
       values_(std::move(values)),
       comparison_(comparison),
+      assignment_(assignment),
       facts_(facts),
       on_failure_(std::move(on_failure)),
       keeper_(*findings_, assignment) {}
@@ -66,11 +67,24 @@ void PartChecker::complete(std::int64_t part, bool whole, double seconds) {
     parts_.push_back(
         {.part = part, .result = result, .found = verdict_of_new(facts), .seconds = seconds});
     keeper_.complete(parts_.back());
+    if (environment_) note_proof(result);
   });
 }
 
+/// Only a walk that has met no difference since it began proves what it comes to.
+void PartChecker::note_proof(const store::ReplayResult& result) {
+  using enum store::Verdict;
+  walk_broke_ = walk_broke_ || (result.verdict != verified && result.verdict != unverified);
+  std::vector<store::CheckpointName> names = std::exchange(reproduced_, {});
+  if (!walk_broke_) proven_.insert(proven_.end(), names.begin(), names.end());
+}
+
 void PartChecker::keep(bool now) {
-  guard([&] { keeper_.keep(now); });
+  guard([&] {
+    keeper_.keep(now);
+    if (proven_.empty()) return;
+    assignment_.proved({*environment_, std::exchange(proven_, {})});
+  });
 }
 
 void PartChecker::fail(std::string_view why) {

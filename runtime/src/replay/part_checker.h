@@ -14,10 +14,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace flor::detail {
@@ -68,8 +71,14 @@ class PartChecker {
   /// Called when the part is complete, with all of its comparisons. `whole`: nothing in it was
   /// skipped.
   void complete(std::int64_t part, bool whole, double seconds);
+  /// Called before `complete`, with the checkpoints that the part has computed again.
+  void reproduced(std::vector<store::CheckpointName> names) { reproduced_ = std::move(names); }
   /// Makes complete parts durable: all of them if `now`, else those that have waited for a while.
   void keep(bool now);
+  /// Tells the assignment, with each `keep`, what is proven in this process, whose facts these are.
+  void prove_in(std::map<std::string, std::string> environment) {
+    environment_ = std::move(environment);
+  }
   void fail(std::string_view why);
 
   /// The number of each value among the values with the same name and place.
@@ -83,16 +92,21 @@ class PartChecker {
  private:
   template <typename Call>
   void guard(const Call& call);
+  void note_proof(const store::ReplayResult& result);
 
   std::unique_ptr<Findings> findings_;
   std::unique_ptr<ValueCheck> values_;
   Comparison& comparison_;
+  Assignment& assignment_;
   NewValueFacts facts_;
   OnFailure on_failure_;
   PartKeeper keeper_;
   Ordinals ordinals_;
   std::string failure_;
   std::vector<store::ReplayedPart> parts_;
+  std::optional<std::map<std::string, std::string>> environment_;  // null: nothing is proven here
+  std::vector<store::CheckpointName> reproduced_, proven_;
+  bool walk_broke_ = false;  // something differed, so that nothing after it is proven
 };
 
 }  // namespace flor::detail

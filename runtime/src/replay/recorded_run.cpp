@@ -47,6 +47,22 @@ void Record::leave_out_copied(const store::Catalog& catalog) {
   }
 }
 
+void Record::load_only(std::span<const std::pair<std::int64_t, std::int64_t>> starts) {
+  const std::set<std::pair<std::int64_t, std::int64_t>> left(starts.begin(), starts.end());
+  compared_ = checkpoints_;
+  std::erase_if(checkpoints_, [&](const auto& entry) {
+    const auto& [kind, main_loop, iteration, name] = entry.first;
+    const bool at_boundary =
+        kind == static_cast<int>(store::CheckpointKind::boundary) || name.ends_with(entry_name(""));
+    return !at_boundary || !left.contains({main_loop, iteration});
+  });
+  for (auto& [main_loop, iterations] : boundaries_) {
+    std::erase_if(iterations, [&, loop = main_loop](std::int64_t iteration) {
+      return !left.contains({loop, iteration});
+    });
+  }
+}
+
 /// Leaves out ends of loops, and boundaries from which a replay can begin, that `other` does not
 /// have.
 void Record::keep_places_of(const Record& other) {
@@ -114,6 +130,12 @@ const store::MainLoop* Record::main_loop(const std::string& name) const {
 std::optional<std::int64_t> Record::checkpoint(const store::CheckpointKey& key) const {
   const auto found = checkpoints_.find(index(key));
   return found == checkpoints_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::int64_t> Record::compared(const store::CheckpointKey& key) const {
+  const auto& all = compared_.empty() ? checkpoints_ : compared_;
+  const auto found = all.find(index(key));
+  return found == all.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Record::main_loop_may_have_been_left_from(const store::CheckpointKey& key) const {

@@ -7,8 +7,10 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace flor::detail {
@@ -24,6 +26,10 @@ class Record {
   /// For a run that was forked from another: leaves out the boundaries from which only that other
   /// run can be replayed, since its arguments and sources may differ.
   void leave_out_copied(const store::Catalog& catalog);
+  /// Leaves, of the checkpoints that can be loaded, only the boundaries `starts` (main loop,
+  /// iteration), with the locals of the loops that begin there. The others are as if they were not
+  /// stored, but for `compared`.
+  void load_only(std::span<const std::pair<std::int64_t, std::int64_t>> starts);
 
   std::int64_t run() const { return run_; }
 
@@ -32,6 +38,8 @@ class Record {
   /// The id of the checkpoint taken there, if it is stored; below 0 if it is elsewhere
   /// (store::Elsewhere).
   std::optional<std::int64_t> checkpoint(const store::CheckpointKey& key) const;
+  /// The same, of a checkpoint to compare with, which need not be one that may be loaded.
+  std::optional<std::int64_t> compared(const store::CheckpointKey& key) const;
   /// The iterations from which a replay of this main loop can begin, since the state before them is
   /// stored. The total number of iterations is among them if the state at the end is stored.
   const std::set<std::int64_t>& boundaries(std::int64_t main_loop) const;
@@ -62,6 +70,7 @@ class Record {
   std::int64_t run_;
   std::vector<store::MainLoop> main_loops_;
   std::map<Key, std::int64_t> checkpoints_;
+  std::map<Key, std::int64_t> compared_;  // empty: the same
   std::map<std::int64_t, std::set<std::int64_t>> boundaries_;
   std::map<Key, store::LoopExecution> executions_;
   std::set<Key> left_from_;

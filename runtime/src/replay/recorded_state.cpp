@@ -69,16 +69,29 @@ bool RecordedState::restore(const store::CheckpointKey& key, const std::vector<S
   return true;
 }
 
-void RecordedState::restore_entry(const store::CheckpointKey& nested_end,
+void RecordedState::note_proof(std::int64_t part, const store::CheckpointKey& key,
+                               const std::string& where, std::int64_t checkpoint,
+                               const std::vector<StateDifference>& differences) {
+  comparison_.state(part, where, differences);
+  if (differences.empty()) equal_.push_back({key, reader(checkpoint).info().digest});
+}
+
+void RecordedState::restore_entry(std::int64_t part, const store::CheckpointKey& nested_end,
                                   const std::vector<Slot>& attached) {
   if (attached.empty()) return;
   store::CheckpointKey key = nested_end;
   key.loop = entry_name(nested_end.loop);
-  const auto checkpoint = record_.checkpoint(key);
+  const std::string where = "beginning of " + nested_end.loop;
+  if (returned_) returned_->reach(part, key, where, attached);
+  const auto checkpoint = record_.compared(key);
   if (!checkpoint || !has_attached(*checkpoint, attached)) return;
-  const std::vector<StateDifference> stale = compare(
-      *checkpoint,
-      [&](const store::CheckpointReader& entry) { return compare_attached(entry, registry_, attached); });
+  const std::vector<StateDifference> stale =
+      compare(*checkpoint, [&](const store::CheckpointReader& entry) {
+        return compare_attached(entry, registry_, attached);
+      });
+  if (!record_.checkpoint(key)) {
+    return note_proof(part, key, where, *checkpoint, stale);
+  }
   if (stale.empty()) return;
   if (!told_stale_) {
     told_stale_ = true;
@@ -105,12 +118,14 @@ bool RecordedState::has_attached(std::int64_t checkpoint, const std::vector<Slot
 void RecordedState::compare_with(std::int64_t part, const store::CheckpointKey& key,
                                  const std::string& where, const std::vector<Slot>& attached,
                                  bool computed) {
-  const auto checkpoint = record_.checkpoint(key);
+  if (returned_) returned_->reach(part, key, where, attached);
+  const auto checkpoint = record_.compared(key);
   if (!checkpoint) return;
   const std::vector<StateDifference> differences =
       compare(*checkpoint, [&](const store::CheckpointReader& recorded) {
         return detail::compare(recorded, registry_, attached);
       });
+  if (proves_) return note_proof(part, key, where, *checkpoint, differences);
   const bool inside = key.kind == store::CheckpointKind::loop_end;
   if (!inside && !differences.empty() && only_ambient(differences)) {
     // A new log statement may draw random numbers. The replay continues with the recorded

@@ -115,7 +115,7 @@ WorkerOrder ReplayTask::question() const {
 }
 
 std::unique_ptr<Findings> ReplayTask::make_findings() {
-  if (!facts_.flags.hands_in) {
+  if (!facts_.flags.ordered.hands_in) {
     return std::make_unique<StoredFindings>(facts_.store, facts_.run.id, id_);
   }
   return std::make_unique<HandedFindings>(dynamic_cast<HandedOut&>(*assignment_));

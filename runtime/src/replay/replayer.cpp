@@ -106,7 +106,7 @@ ChosenSteps::Facts step_facts(const store::Run& run, const Record& record, const
                               const Flags& flags) {
   const StepChoice& choice = flags.asked.steps;
   // Ranks that leave a loop at different steps would wait for each other forever.
-  const bool in_group = run.start.rank && !flags.alone;
+  const bool in_group = run.start.rank && !flags.ordered.alone;
   const bool is_known = choice.empty() || !probes.unchanged() ||
                         store::file_digest(program_file()) == run.start.program_digest;
   return {.choice = choice,
@@ -114,6 +114,26 @@ ChosenSteps::Facts step_facts(const store::Run& run, const Record& record, const
           .probes = probes,
           .in_full = flags.asked.in_full || in_group || probes.walks(),
           .open = !is_known || probes.may_ask_outside()};
+}
+
+/// A proof holds for the program that recorded the run. Throws UsageError if this is another one.
+void require_own_program(const store::Run& run, const Probes& probes) {
+  const auto is_recorded_file = [&] {
+    return store::file_digest(program_file()) == run.start.program_digest;
+  };
+  if (probes.unchanged() || (!probes.computes_otherwise() && is_recorded_file())) return;
+  throw UsageError(fmt::format(
+      "{} is not the program that recorded run {}: nothing is dropped unless that one computes it "
+      "again; `git checkout {}` brings its sources back",
+      program_file().string(), run.key.substr(0, 8), run.start.commit.substr(0, 10)));
+}
+
+/// The facts about this process for which a proof holds.
+std::map<std::string, std::string> facts_of_proof() {
+  std::map<std::string, std::string> facts = environment();
+  facts.erase("generators");
+  facts["processor"] = processor();
+  return facts;
 }
 
 /// Ends this worker, which cannot keep anything more. `flor replay` waits for the parts that it has
@@ -129,9 +149,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   ReplayedArguments::check(flags_.kwargs);
   initial_environment();
   run_on_cores(flags_.cores);
-  store_ =
-      store::Store::open(store::home_directory(flags_.home),
-                         flags_.hands_in ? store::OpenMode::read_only : store::OpenMode::existing);
+  store_ = store::Store::open(store::home_directory(flags_.home), flags_.ordered.hands_in
+                                                                      ? store::OpenMode::read_only
+                                                                      : store::OpenMode::existing);
   store::Catalog& catalog = store_->catalog();
   run_ = run_to_replay(catalog, flags_);
   use_ = store_->use_run(run_.key);
@@ -143,8 +163,9 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
   arguments_ = ReplayedArguments(catalog, run_, flags_.kwargs, flags_.instead.arguments);
   if (run_.start.rank) set_notice_rank(run_.start.rank->rank);
   record_ = std::make_unique<Record>(
-      catalog, run_, flags_.alone ? Record::Places::own : Record::Places::of_all_ranks);
+      catalog, run_, flags_.ordered.alone ? Record::Places::own : Record::Places::of_all_ranks);
   record_->leave_out_copied(catalog);
+  if (flags_.ordered.walk.proves) record_->load_only(flags_.ordered.walk.starts);
   check_probes(flags_, *record_);
   check_steps(flags_, catalog, run_);
   std::string digest = program_digest();  // computed before the plug-in is loaded
@@ -154,6 +175,7 @@ Replayer::Replayer(Flags flags) : Runtime(std::move(flags), nullptr) {
                          .argument = [this](const char* name) { return arguments_.shown(name); }},
                         journal());
   probes_ = open_probes(flags_, run_, *record_);
+  if (flags_.ordered.walk.proves) require_own_program(run_, *probes_);
   const bool strong = flags_.strong || probes_->walks();
   task_ = std::make_unique<ReplayTask>(TaskFacts{.store = *store_,
                                                  .flags = flags_,
@@ -174,7 +196,10 @@ void Replayer::open(bool strong) {
   set_threads(flags_, run_);
   put_back_generators(run_.start.environment);
   state_ = std::make_unique<RecordedState>(*store_, *record_, registry_, comparison_,
-                                           !flags_.instead.threads);
+                                           !flags_.instead.threads, flags_.ordered.walk.proves);
+  if (!flags_.ordered.walk.returns.empty()) {
+    state_->store_again(*store_, flags_.ordered.walk.returns);
+  }
   steps_ = std::make_unique<ChosenSteps>(step_facts(run_, *record_, *probes_, flags_));
   if (probes_->computes_otherwise()) comparison_.computation_changed();
   const NewValueFacts facts{.otherwise = probes_->computes_otherwise(),
@@ -186,6 +211,7 @@ void Replayer::open(bool strong) {
           *store_, run_.id, comparison_,
           same_program_as(store_->catalog(), run_, *record_, *probes_, flags_)),
       comparison_, facts, flags_.worker_socket < 0 ? PartChecker::OnFailure() : end_worker);
+  if (flags_.ordered.walk.proves) parts_->prove_in(facts_of_proof());
   walk_ = std::make_unique<SegmentWalk>(
       WalkedRecord{.loops = record_->main_loops(),
                    .boundaries = record_->boundaries(),
@@ -384,6 +410,9 @@ void Replayer::complete_epoch(std::int64_t epoch, ExecutedLoops executed) {
         outside = !steps_->any()](PartChecker& parts) {
     parts.end_epoch(epoch, loop, executed, outside);
   });
+  if (flags_.ordered.walk.proves) {
+    post([names = state_->take_equal()](PartChecker& parts) { parts.reproduced(names); });
+  }
   const bool early = steps_->is_answered();  // in a loop that is being executed
   complete(epoch, steps_->any() && !early ? path_.is_whole_in_loops() : path_.is_whole());
 }
@@ -472,7 +501,7 @@ LoopScope::Start Replayer::begin_nested(Frame& frame) {
   const auto checkpoint = record_->checkpoint(key);
   const bool stored = checkpoint && state_->has_attached(*checkpoint, frame.settings.attached);
   const bool skip = skips(frame, key, stored);
-  state_->restore_entry(key, frame.settings.attached);
+  state_->restore_entry(walk_->part_of(main), key, frame.settings.attached);
   show_live(ProbeAt::loop_begin, &frame);
   if (skip) {
     path_.set_computed(false);
@@ -567,7 +596,7 @@ void Replayer::keep(LogBatch batch) {
           if (!asked && value.place.step < 0) return;
           if (value.type == store::ValueType::tensor || value.type == store::ValueType::image) {
             const LoggedContent& logged = batch.contents[record.bits];
-            value.value = asked ? parts_->take_content(logged, flags_.hands_in)
+            value.value = asked ? parts_->take_content(logged, flags_.ordered.hands_in)
                                 : parts_->know_content(logged);
           }
           if (!asked) return parts_->compare_value(record.part, value, record.plugged);

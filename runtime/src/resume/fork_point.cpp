@@ -2,6 +2,7 @@
 
 #include "index/catalog/resume_point.h"
 #include "protocol/ranks.h"
+#include "retention/checkpoint_address.h"
 #include "session/run_choice.h"
 
 #include <fmt/format.h>
@@ -30,8 +31,8 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
   return points;
 }
 
-[[noreturn]] void throw_no_end(const store::Run& run, std::int64_t epoch,
-                               const std::vector<store::ResumePoint>& points) {
+[[noreturn]] void throw_no_end(const store::Catalog& catalog, const store::Run& run,
+                               std::int64_t epoch, const std::vector<store::ResumePoint>& points) {
   const std::string key = run.key.substr(0, 8);
   if (epoch >= run.epochs) {
     throw NotFound(run.epochs == 0 ? fmt::format("run {} has no complete epoch", key)
@@ -45,6 +46,11 @@ std::vector<store::ResumePoint> ends_of_epochs(const store::Catalog& catalog,
     if (end >= epoch) continue;
     nearest = fmt::format("{}@{}{}{}", key, end, nearest.empty() ? "" : " or ", nearest);
     break;
+  }
+  const std::string way = store::way_back(catalog, run, epoch);
+  if (!way.empty()) {
+    throw NotFound(fmt::format("the state after epoch {} of run {} is not stored: {}{}", epoch, key,
+                               way, nearest.empty() ? "" : "; the nearest ones: " + nearest));
   }
   throw NotFound(fmt::format(
       "the state after epoch {} of run {} is not stored{}", epoch, key,
@@ -103,7 +109,7 @@ ForkPoint fork_point(const store::Store& store, const Flags& flags) {
   const std::vector<store::ResumePoint> points = ends_of_epochs(catalog, parent);
   const auto found = std::ranges::find_if(
       points, [&](const store::ResumePoint& point) { return !epoch || point.epoch == *epoch + 1; });
-  if (found == points.end()) throw_no_end(parent, epoch.value_or(0), points);
+  if (found == points.end()) throw_no_end(catalog, parent, epoch.value_or(0), points);
   store::ResumePoint point = *found;
   return {std::move(parent), std::move(point)};
 }

@@ -171,7 +171,7 @@ LoopScope::Start Resumption::begin_checked(const store::CheckpointKey& end, Fram
       return load(end, frame);
     }
   }
-  state_.restore_entry(end, frame.settings.attached);
+  state_.restore_entry(check_->epoch(), end, frame.settings.attached);
   limit_as_recorded(end, frame);
   return {};
 }

@@ -33,6 +33,8 @@ class Assignment {
   /// Called when these parts are durable. On the background thread.
   virtual void completed(const std::vector<store::ReplayedPart>& parts) = 0;
   virtual void report(const WorkDone& work) = 0;
+  /// Called with states that a walk has proven (WalkOrder). On the background thread.
+  virtual void proved(const ProvedStates&) {}
   /// Whether no more work is wanted: the process should keep its complete parts and end. On the
   /// background thread.
   virtual bool called_off() const = 0;

@@ -65,14 +65,15 @@ Flags worker_flags(int& argc, char** argv) {
   flags.probes = order.probes;
   flags.no_probe = order.no_probe;
   flags.strong = order.strong;
-  flags.alone = order.alone;
+  flags.ordered.alone = order.alone;
   flags.instead = order.instead;
   flags.cores = order.cores;
   flags.sources = order.sources;
   flags.as_recorded = order.as_recorded;
   flags.plugin = order.plugin;
   flags.plugin_digest = order.plugin_digest;
-  flags.hands_in = order.hands_in;
+  flags.ordered.hands_in = order.hands_in;
+  flags.ordered.walk = order.walk;
   flags.asked.steps = order.steps;
   flags.asked.in_full = order.in_full;
   flags.worker_socket = socket;
@@ -124,6 +125,7 @@ void HandedOut::completed(const std::vector<store::ReplayedPart>& parts) {
 }
 
 void HandedOut::report(const WorkDone& work) { send(work.encode()); }
+void HandedOut::proved(const ProvedStates& states) { send(states.encode()); }
 
 bool HandedOut::called_off() const {
   pollfd state{socket_, POLLRDHUP, 0};

@@ -38,6 +38,7 @@ class HandedOut final : public Assignment {
   }
   void completed(const std::vector<store::ReplayedPart>& parts) override;
   void report(const WorkDone& work) override;
+  void proved(const ProvedStates& states) override;
   bool called_off() const override;
   /// Sends a finding to `flor replay`. Thread-safe.
   void hand_in(const std::string& line) { send(line); }

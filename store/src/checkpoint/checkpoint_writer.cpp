@@ -3,6 +3,7 @@
 #include "database/database.h"
 #include "database/manifest.h"
 #include "database/store_impl.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/journal_writing.h"
 #include "index/writing.h"
 #include "pack/chunk_reader.h"
@@ -314,6 +315,9 @@ PackOrigin origin_of(Database& database, std::int64_t run) {
   return row->step() ? PackOrigin::elsewhere : PackOrigin::here;
 }
 
+/// The content is not the expected one.
+struct OtherContent {};
+
 /// The next value of CheckpointEvent::stream; 0 means no stream.
 std::atomic<std::int64_t> next_stream = 1;
 
@@ -410,7 +414,10 @@ struct CheckpointWriter::Impl {
     return plan.find_in(*database, origin);
   }
 
-  CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
+  CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot,
+                       const std::optional<Digest>& expected);
+  CheckpointInfo write_retrying(const CheckpointKey& key, const Snapshot& snapshot,
+                                const std::optional<Digest>& expected);
   CheckpointInfo info_of(const CheckpointKey& key, const Snapshot& snapshot,
                          std::span<const std::byte> layout, const Plan& plan) const;
   void insert_checkpoint(Writing& writing, CheckpointInfo& info, std::span<const std::byte> layout,
@@ -432,17 +439,22 @@ struct CheckpointWriter::Impl {
   std::unordered_set<Digest> others;  ///< chunks that another rank has stored (also_stored)
 };
 
-CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot) {
+CheckpointInfo CheckpointWriter::Impl::write(const CheckpointKey& key, const Snapshot& snapshot,
+                                             const std::optional<Digest>& expected) {
   CheckpointInfo info;
   const std::vector<std::byte>& layout = layout_of(snapshot);
-  const auto by_journal = [&](JournalWriting& writing, const Plan& stored) {
+  const auto describe = [&](const Plan& stored) {
     info = info_of(key, snapshot, layout, stored);
+    if (expected && info.digest != *expected) throw OtherContent();
+  };
+  const auto by_journal = [&](JournalWriting& writing, const Plan& stored) {
+    describe(stored);
     CheckpointEvent event = event_of(info, layout, stored);
     if (!writing.knows_layout(event.layout)) event.items.assign(layout.begin(), layout.end());
     writing.note(event);
   };
   const auto by_index = [&](Writing& writing, const Plan& stored) {
-    info = info_of(key, snapshot, layout, stored);
+    describe(stored);
     insert_checkpoint(writing, info, layout, stored);
   };
   const auto store_it = [&] {
@@ -517,6 +529,7 @@ void CheckpointWriter::Impl::insert_checkpoint(Writing& writing, CheckpointInfo&
       info.digest, intern_layout(connection, layout), Bytes(ids))
       ->run();
   info.id = connection.last_id();
+  note_return(connection, run, {key, info.digest});
   add_to_run(connection, 1 - replaced, static_cast<std::int64_t>(info.raw_bytes) - replaced_bytes);
   CheckpointEvent event = event_of(info, layout, plan);
   if (!writing.knows_layout(run, event.layout)) event.items.assign(layout.begin(), layout.end());
@@ -590,12 +603,27 @@ std::uint64_t CheckpointWriter::buffer_bytes_max(unsigned threads) {
 }
 
 CheckpointInfo CheckpointWriter::write(const CheckpointKey& key, const Snapshot& snapshot) {
+  return impl_->write_retrying(key, snapshot, {});
+}
+
+std::optional<CheckpointInfo> CheckpointWriter::write_again(const CheckpointName& name,
+                                                            const Snapshot& snapshot) {
+  try {
+    return impl_->write_retrying(name.key, snapshot, name.digest);
+  } catch (const OtherContent&) {
+    return std::nullopt;
+  }
+}
+
+CheckpointInfo CheckpointWriter::Impl::write_retrying(const CheckpointKey& key,
+                                                      const Snapshot& snapshot,
+                                                      const std::optional<Digest>& expected) {
   constexpr int kTries = 3;
   for (int i = 0; i < kTries; ++i) {
     try {
-      return impl_->write(key, snapshot);
+      return write(key, snapshot, expected);
     } catch (const ChunkVanished&) {
-      impl_->last.clear();
+      last.clear();
     }
   }
   throw Busy("the store is being cleaned up again and again while a checkpoint is written: retry");

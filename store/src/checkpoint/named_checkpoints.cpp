@@ -111,6 +111,12 @@ NamedCheckpoint find_checkpoint(const Store& store, std::string_view reference) 
     named->deleted = true;
     return *named;
   }
+  const auto gone = find_in(database.connection, "discarded", key, place);
+  if (gone && gone->epoch) {
+    throw NotFound(fmt::format(
+        "the checkpoint {} is gone: it was deleted, `flor keep {}@{} --undo` computes it again",
+        reference, key.substr(0, 8), place));
+  }
   throw NotFound(fmt::format(
       "the checkpoint {} is gone: it was deleted, or its run went on before it", reference));
 }

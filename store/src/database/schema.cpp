@@ -451,6 +451,18 @@ CREATE INDEX IF NOT EXISTS journal_open ON journal (run) WHERE NOT closed;
      R"sql(
 CREATE INDEX IF NOT EXISTS discarded_by_place ON discarded (run, main_loop, iteration);
 )sql"},
+    // Checkpoints that a replay, named by its key, has computed again, so that they need not be
+    // stored: the event `proof`.
+    {"proof", R"sql(
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+  replay TEXT NOT NULL,
+  event BLOB NOT NULL
+)sql",
+     "STRICT",
+     R"sql(
+CREATE INDEX IF NOT EXISTS proof_by_run ON proof (run);
+)sql"},
     // Logged objects that were not fetched with their run, and the place where they are.
     {"absent_object", R"sql(
   digest BLOB PRIMARY KEY,

@@ -42,6 +42,7 @@ void apply(Database& database, std::int64_t run, const DoubtEvent& event);
 void apply(Database& database, std::int64_t run, const OutputsEvent& event);
 void apply(Database& database, std::int64_t run, const BuildCommandEvent& event);
 void apply(Database& database, std::int64_t run, const DiscardEvent& event);
+void apply(Database& database, std::int64_t run, const ProofEvent& event);
 void apply(Database& database, std::int64_t run, const UndiscardEvent& event);
 void apply(Database& database, std::int64_t run, const CollectedEvent& event);
 void apply(Database& database, std::int64_t run, const ArchivedEvent& event);

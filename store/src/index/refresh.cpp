@@ -269,6 +269,8 @@ class RunRefresh {
         return enter_object(decode_event<ObjectEvent>(payload));
       case EventKind::discard:
         return apply_one<DiscardEvent>(payload);
+      case EventKind::proof:
+        return apply_one<ProofEvent>(payload);
       case EventKind::undiscard:
         return apply_one<UndiscardEvent>(payload);
       case EventKind::collected:
@@ -387,6 +389,7 @@ class RunRefresh {
         info.digest, layout)
         ->run();
     const std::int64_t id = connection_.last_id();
+    note_return(connection_, run_, {key, info.digest});
     add_stored(info.stored_bytes);
     recount_ = true;
     placing_.know(event.packs, origin_of(event.foreign));

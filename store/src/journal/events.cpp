@@ -332,6 +332,12 @@ void fields(F& f, DiscardEvent& event) {
   packed(f, 3, event.checkpoints);
 }
 template <typename F>
+void fields(F& f, ProofEvent& event) {
+  f(2, event.replay);
+  packed(f, 3, event.checkpoints);
+  f(4, event.environment);
+}
+template <typename F>
 void fields(F& f, UndiscardEvent& event) {
   packed(f, 3, event.checkpoints);
 }
@@ -497,6 +503,7 @@ FLOR_EVENT(ValuesEvent)
 FLOR_EVENT(CheckpointEvent)
 FLOR_EVENT(ObjectEvent)
 FLOR_EVENT(DiscardEvent)
+FLOR_EVENT(ProofEvent)
 FLOR_EVENT(UndiscardEvent)
 FLOR_EVENT(CollectedEvent)
 FLOR_EVENT(ForgetEvent)

@@ -64,6 +64,7 @@ enum class EventKind : std::uint16_t {
   // 40 and 41 are free
   input = 42,
   output = 43,
+  proof = 44,
 };
 
 /// Splits an event into frames and calls `visit(kind, bytes)` for each: pieces, then the last
@@ -149,8 +150,7 @@ struct CheckpointEvent {
                                  ///< has it
   std::vector<Digest> chunks;
   std::vector<PackMark> packs;
-  bool foreign =
-      false;  ///< fetched or imported, so that its chunks may be records from elsewhere
+  bool foreign = false;  ///< fetched or imported, so that its chunks may be records from elsewhere
   /// Identifies a sequence of checkpoints in this journal: the next one of the same stream may
   /// refer to chunks of this one without asking the index. 0: none may.
   std::int64_t stream = 0;
@@ -167,12 +167,6 @@ struct ObjectEvent {
   bool foreign = false;  ///< true if it was fetched or imported
 };
 
-/// Identifies a checkpoint by place and content, so that a later one at the same place is not
-/// meant.
-struct CheckpointName {
-  CheckpointKey key;
-  Digest digest;
-};
 /// A list of checkpoints. Encoded compressed, because an event that frees space on a full disk must
 /// be small.
 struct CheckpointNames : std::vector<CheckpointName> {
@@ -182,6 +176,13 @@ struct DiscardEvent {
   static constexpr auto kKind = EventKind::discard;
   std::int64_t at_us = 0;
   CheckpointNames checkpoints;
+};
+/// A replay has computed these checkpoints again, bit for bit, walking there from ones that stay.
+struct ProofEvent {
+  static constexpr auto kKind = EventKind::proof;
+  std::string replay;  ///< key of the replay
+  CheckpointNames checkpoints;
+  std::map<std::string, std::string> environment;  ///< of the process that computed them
 };
 struct UndiscardEvent {
   static constexpr auto kKind = EventKind::undiscard;
@@ -323,8 +324,8 @@ struct MergeEvent {
 enum class LabelKind : std::uint8_t {
   tag = 0,      ///< the label's name is the tag; its value is empty if the tag was removed
   note = 1,     ///< the value is the text
-  name = 2,  ///< the value is the run's experiment; a label called "was" has the one that it was
-             ///< recorded under
+  name = 2,     ///< the value is the run's experiment; a label called "was" has the one that it was
+                ///< recorded under
   removed = 3,  ///< the value is empty if the run is present (see `labels.h`)
 };
 /// Sets the label of this kind and name, unless a label with a later `said_us` exists.

@@ -89,10 +89,10 @@ ChosenPlace find_best(const Store& store, const Run& run) {
   if (const auto strategy = store.catalog().strategy(run.id)) {
     return find_best(store, run, *strategy);
   }
-  throw UsageError(fmt::format(
-      "run {} has no strategy that says which checkpoint is best: name a metric, as in "
-      "{}@best:loss:min",
-      title(run), key_of(run)));
+  throw UsageError(
+      fmt::format("run {} has no strategy that says which checkpoint is best: name a metric, as in "
+                  "{}@best:loss:min",
+                  title(run), key_of(run)));
 }
 
 ChosenPlace find_latest(const Store& store, const Run& run) {
@@ -133,6 +133,23 @@ RunAndPlace run_and_place(std::string_view text, const ResolveRun& resolve) {
   }
 }
 
+std::string way_back(const Catalog& catalog, const Run& run, std::int64_t epoch,
+                     std::string_view loop) {
+  const auto kind = loop.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
+  const std::vector<MainLoop> loops = catalog.main_loops(run.id);
+  for (const DiscardedCheckpoint& deleted : catalog.discarded(run.id)) {
+    const CheckpointKey& key = deleted.info.key;
+    const auto main_loop = std::ranges::find(loops, key.main_loop, &MainLoop::ordinal);
+    if (key.kind != kind || key.loop != loop || main_loop == loops.end()) continue;
+    const std::int64_t of =
+        main_loop->first_epoch + key.iteration - (kind == CheckpointKind::boundary ? 1 : 0);
+    if (of != epoch) continue;
+    return fmt::format("it was deleted, `flor keep {}@{} --undo` {}", key_of(run), epoch,
+                       deleted.collected_us ? "computes it again" : "brings it back");
+  }
+  return {};
+}
+
 ChosenPlace find_place(const Store& store, const Run& run, std::string_view place) {
   if (const auto epoch = parse_number(place)) return {epoch};
   std::vector<std::string> names;
@@ -146,10 +163,10 @@ ChosenPlace find_place(const Store& store, const Run& run, std::string_view plac
   }
   names.insert(names.end(), {std::string(kLatest), std::string(kBest)});
   const std::vector<std::string> near = nearest(place, names);
-  throw NotFound(fmt::format(
-      "run {} saved no checkpoint '{}': {}", title(run), printable(place),
-      near.empty() ? "give an epoch, as in RUN@3, or RUN@latest"
-                   : fmt::format("did you mean '{}'?", printable(near.front()))));
+  throw NotFound(fmt::format("run {} saved no checkpoint '{}': {}", title(run), printable(place),
+                             near.empty()
+                                 ? "give an epoch, as in RUN@3, or RUN@latest"
+                                 : fmt::format("did you mean '{}'?", printable(near.front()))));
 }
 
 }  // namespace flor::store

@@ -49,4 +49,10 @@ struct ChosenPlace {
 /// nothing defines the best; each message says what to do next.
 ChosenPlace find_place(const Store& store, const Run& run, std::string_view place);
 
+/// Says how the deleted checkpoint after an epoch, or at the end of its nested loop `loop`, comes
+/// back: "it was deleted, `flor keep 3f2a@12 --undo` brings it back", or "computes it again" if its
+/// content is gone. Empty if it was not deleted.
+std::string way_back(const Catalog& catalog, const Run& run, std::int64_t epoch,
+                     std::string_view loop = {});
+
 }  // namespace flor::store

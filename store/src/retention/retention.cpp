@@ -11,6 +11,7 @@
 #include "lock/maintenance_lock.h"
 #include "retention/awaited.h"
 #include "retention/chunk_sizes.h"
+#include "retention/proofs.h"
 #include "retention/retention_units.h"
 
 #include <flor/store/error.h>
@@ -290,6 +291,28 @@ std::vector<LoadedUnit> stored_units(Connection& connection, std::int64_t run,
   return units;
 }
 
+/// Adds the epochs that were deleted because a replay computes them again: what is the best does
+/// not depend on whether it is stored.
+void add_proven_epochs(Connection& connection, std::int64_t run, std::vector<LoadedUnit>& units) {
+  std::set<std::pair<std::int64_t, std::int64_t>> proven;
+  for (const Proof& proof : load_proofs(connection, run)) {
+    for (const auto& [key, digest] : proof.checkpoints) {
+      if (key.kind == CheckpointKind::boundary) proven.emplace(key.main_loop, key.iteration);
+    }
+  }
+  const std::int64_t leader = runs_together(connection, run).runs.front();
+  for (const auto& [main_loop, iteration] : proven) {
+    const auto loop = connection(
+        "SELECT first_epoch FROM main_loop WHERE run = ?1 AND ordinal = ?2", run, main_loop);
+    if (!loop->step()) continue;
+    LoadedUnit& unit = units.emplace_back();
+    unit.unit.candidate.number = loop->integer(0) + iteration - 1;
+    unit.scored = leader;
+  }
+  std::ranges::stable_sort(units, {},
+                           [](const LoadedUnit& unit) { return unit.unit.candidate.number; });
+}
+
 std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
                                     const CheckpointStrategy& strategy, bool best) {
   Database& database = *store.impl().database;
@@ -297,8 +320,11 @@ std::optional<FoundCheckpoint> find(const Store& store, std::int64_t run,
   Connection& connection = database.connection;
   follow_evaluations(database);
   const ReadTransaction transaction(connection);
-  const std::vector<LoadedUnit> units = stored_units(connection, run);
+  std::vector<LoadedUnit> units = stored_units(connection, run);
   if (units.empty()) return std::nullopt;
+  if (best && units.front().unit.candidate.group == Group::epoch) {
+    add_proven_epochs(connection, run, units);
+  }
   if (strategy.score_attribute.empty()) return found(units.back(), {});
   const std::vector<Score> scores = load_scores(connection, strategy.score_attribute, units);
   const std::size_t place =

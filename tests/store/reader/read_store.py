@@ -74,6 +74,10 @@ class Run:
                 event.layout = event.layout if event.event == "checkpoint" else layout
                 self.packs |= {mark.name for mark in event.packs if not event.foreign}
                 facts[(event.event, *(key_of(event.info.key) if event.event == "checkpoint" else [event.digest]))] = event
+                if event.event == "checkpoint":
+                    deleted = [key for key in facts if key[0] == "discarded" and key[1:5] == key_of(event.info.key)]
+                    for key in [key for key in deleted if facts[key].info.digest == event.info.digest]:
+                        del facts[key]
             case "discard":
                 for key in self.named("checkpoint", event):
                     stored = facts.pop(key)

@@ -10,6 +10,7 @@
 #include "output/output_file.h"
 #include "output/terminal_text.h"
 #include "output/time.h"
+#include "retention/checkpoint_address.h"
 #include "shell/context.h"
 #include "shell/refusals.h"
 
@@ -160,21 +161,16 @@ std::int64_t epoch_of(const std::vector<store::MainLoop>& loops, const store::Ch
   return first + key.iteration - (key.kind == CheckpointKind::boundary ? 1 : 0);
 }
 
-/// ", which was deleted: ..." if the checkpoint was deleted and can be restored, else empty.
-std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice,
-                         CheckpointKind kind, const std::string& loop) {
-  const auto loops = catalog.main_loops(choice.run.id);
+/// ": it was deleted, ..." if the saved checkpoint can be restored, else empty.
+std::string deleted_text(const store::Catalog& catalog, const RunChoice& choice) {
   const auto list = catalog.discarded(choice.run.id);
   const bool deleted = std::ranges::any_of(list, [&](const store::DiscardedCheckpoint& discarded) {
     const store::CheckpointKey& key = discarded.info.key;
-    const bool same = kind == CheckpointKind::saved || epoch_of(loops, key) == choice.epoch;
-    return !discarded.collected_us && key.kind == kind && key.loop == loop && same;
+    return !discarded.collected_us && key.kind == CheckpointKind::saved && key.loop == choice.saved;
   });
   if (!deleted) return {};
-  const std::string place =
-      choice.saved.empty() ? std::to_string(choice.epoch.value_or(0)) : choice.saved;
   return fmt::format(": it was deleted, `flor keep {}@{} --undo` brings it back",
-                     short_key(choice.run), place);
+                     short_key(choice.run), choice.saved);
 }
 
 CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& choice) const {
@@ -186,8 +182,7 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
     });
     if (saved != list.end()) return *saved;
     throw NotFound(fmt::format("run {} has no checkpoint '{}' any more{}", title(choice.run),
-                               printable(choice.saved),
-                               deleted_text(catalog, choice, CheckpointKind::saved, choice.saved)));
+                               printable(choice.saved), deleted_text(catalog, choice)));
   }
   const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
   // By place: what was brought back, or made by a clock that jumped, is listed out of turn.
@@ -212,16 +207,16 @@ CheckpointInfo Export::choose(const store::Catalog& catalog, const RunChoice& ch
 
 void Export::throw_none(const store::Catalog& catalog, const RunChoice& choice,
                         const std::string& listed) const {
-  const auto kind = loop_.empty() ? CheckpointKind::boundary : CheckpointKind::loop_end;
   std::string stored = listed;
   constexpr std::size_t kListed = 200;
   if (stored.size() > kListed)
     stored.replace(stored.rfind(',', kListed), std::string::npos, ", ...");
   const std::string place =
       loop_.empty() ? "" : fmt::format(" at the end of '{}'", printable(loop_));
-  const std::string deleted = choice.epoch ? deleted_text(catalog, choice, kind, loop_) : "";
+  const std::string deleted =
+      choice.epoch ? store::way_back(catalog, choice.run, *choice.epoch, loop_) : "";
   if (!deleted.empty()) {
-    throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{} any more{}",
+    throw NotFound(fmt::format("run {} has no checkpoint after epoch {}{} any more: {}",
                                title(choice.run), *choice.epoch, place, deleted));
   }
   if (stored.empty()) {

@@ -7,6 +7,7 @@
 #include "output/json.h"
 #include "output/terminal_text.h"
 #include "output/values.h"
+#include "retention/checkpoint_address.h"
 #include "retention/retention.h"
 #include "shell/context.h"
 
@@ -162,9 +163,16 @@ bool can_be_brought_back(Context& context, const Ranked& ranked) {
 }
 
 std::string remedy(Context& context, const Ranked& ranked) {
-  return can_be_brought_back(context, ranked)
-             ? fmt::format("was deleted: flor keep {} --undo brings it back", ranked.address())
-             : "is not stored: record with --flor_every 1 to store each epoch";
+  if (can_be_brought_back(context, ranked)) {
+    return fmt::format("was deleted: flor keep {} --undo brings it back", ranked.address());
+  }
+  const bool has_way =
+      !ranked.is_saved() &&
+      !store::way_back(context.catalog(), *ranked.run, ranked.found.number).empty();
+  if (has_way) {
+    return fmt::format("was deleted: flor keep {} --undo computes it again", ranked.address());
+  }
+  return "is not stored: record with --flor_every 1 to store each epoch";
 }
 
 void Best::print_text(Context& context, std::size_t runs, const Ranked& best,

@@ -268,6 +268,7 @@ void print_head(Context& context, const ShownRun& shown, bool all) {
       fmt::format("{}, {}", run.checkpoints, size_text(run.stored_bytes, run.raw_bytes)));
   row("keeps", strategy_text(shown));
   row("deleted", deleted_text(shown));
+  row("proven", proven_text(shown));
   row("machine",
       machine_text(machine_use(context.catalog(), run.id, main_measures()), cores_of(run)));
   if (!all) {

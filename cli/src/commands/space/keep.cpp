@@ -2,6 +2,7 @@
 #include "choose/keep_options.h"
 #include "choose/run_spec.h"
 #include "commands/commands.h"
+#include "hindsight/walks.h"
 #include "output/json.h"
 #include "output/table.h"
 #include "output/terminal_text.h"
@@ -26,7 +27,8 @@ class Keep final : public Command {
   std::string_view summary() const override { return "keep the best and the last checkpoints"; }
   std::string_view lesson() const override {
     return R"(Deletes the checkpoints of a run, but those that one of the rules keeps. What is deleted takes its
-space until the next `flor gc`, and comes back with --undo until then. Replays compute it again.
+space until the next `flor gc`, and comes back with --undo until then. Replays compute it again, and
+so does RUN@EPOCH --undo, which stores it only if its digest is the recorded one.
 The best is never deleted, nor what a run needs that may be resumed. Without rules: those that the
 program itself has set. docs/checkpoints.md says more.
 
@@ -50,12 +52,14 @@ Examples:
     syntax.flag("--newer", options_.newer, "rank the newer of equal values higher, not the older");
     syntax.flag("--dry-run", dry_run_, "show what would be done, and change nothing");
     syntax.flag("--explain", explain_, "show for each checkpoint why it stays or goes");
-    syntax.flag("-u,--undo", undo_, "bring back what was deleted and not yet collected");
+    syntax.flag("-u,--undo", undo_, "bring back what was deleted; one epoch also once collected");
+    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
     syntax.other_name("-n", "use --dry-run");
     syntax.other_name("-e", "use --explain");
   }
   int run(Context& context) override {
     if (undo_) return undo(context);
+    if (trust_) throw UsageError("--trust belongs to --undo");
     const store::Run run = parse_whole_run(context, run_);
     const store::KeepRules rules = rules_for(context, run);
     const RetentionReport report =
@@ -81,13 +85,14 @@ Examples:
  private:
   store::KeepRules rules_for(Context& context, const store::Run& run) const;
   int undo(Context& context) const;
+  int compute(Context& context, const RunChoice& choice, const store::RestoreReport& back) const;
   void print_text(Context& context, const store::Run& run, const RetentionReport& report) const;
   void print_json(Context& context, const store::Run& run, const RetentionReport& report) const;
   void print_table(Context& context, const RetentionReport& report) const;
 
   std::string run_;
   KeepOptions options_;
-  bool dry_run_ = false, explain_ = false, undo_ = false;
+  bool dry_run_ = false, explain_ = false, undo_ = false, trust_ = false;
 };
 
 std::string name_of(const RetainedUnit& unit) {
@@ -116,6 +121,7 @@ int Keep::undo(Context& context) const {
   }
   const store::RestoreReport report = store::restore_discarded(
       context.store_to_change(), choice.run.id, choice.epoch, choice.saved);
+  if (report.collected > 0 && choice.epoch) return compute(context, choice, report);
   if (context.json()) {
     Json result = document("keep");
     result["run"] = choice.run.key;
@@ -131,11 +137,12 @@ int Keep::undo(Context& context) const {
   }
   if (report.collected > 0) {
     const std::string what = fmt::format(
-        "run {}: {} collected by flor gc and cannot come back: a replay computes what it needs of "
-        "them again",
+        "run {}: {} collected by flor gc: `flor keep {}@EPOCH --undo` computes those of one epoch "
+        "again",
         title(choice.run),
         report.collected == 1 ? "1 deleted checkpoint was"
-                              : fmt::format("{} deleted checkpoints were", report.collected));
+                              : fmt::format("{} deleted checkpoints were", report.collected),
+        short_key(choice.run));
     if (report.restored == 0) throw NotFound(what);
     context.note(what);
     return static_cast<int>(ExitStatus::partly_done);
@@ -147,6 +154,33 @@ int Keep::undo(Context& context) const {
                                                       : " of that name"));
   }
   return 0;
+}
+
+/// Executes the epoch to bring back those of its checkpoints whose content is gone.
+int Keep::compute(Context& context, const RunChoice& choice,
+                  const store::RestoreReport& back) const {
+  const auto again = compute_again(context, choice.run, *choice.epoch, trust_);
+  const std::int64_t stored = again ? again->stored : 0;
+  if (context.json()) {
+    Json result = document("keep");
+    result["run"] = choice.run.key;
+    result["undo"] = true;
+    result["restored"] = back.restored + stored;
+    result["computed"] = stored;
+    result["collected"] = back.collected - stored;
+    result["differences"] = again ? Json(again->replay.summary.differences) : Json::array();
+    print(context.out(), result);
+  } else {
+    for (const std::string& difference :
+         again ? again->replay.summary.differences : std::vector<std::string>()) {
+      context.out().write(fmt::format("differs: {}\n", printable(difference)));
+    }
+    context.out().write(fmt::format(
+        "run {}: {} of epoch {} back, {} of them computed again and equal to the recorded "
+        "digests\n",
+        title(choice.run), counted(back.restored + stored, "checkpoint"), *choice.epoch, stored));
+  }
+  return static_cast<int>(again ? again->replay.status() : ExitStatus::partly_done);
 }
 
 void Keep::print_table(Context& context, const RetentionReport& report) const {

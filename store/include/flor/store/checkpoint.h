@@ -102,6 +102,15 @@ struct CheckpointKey {
   bool operator==(const CheckpointKey&) const = default;
 };
 
+/// Identifies a checkpoint by place and content, so that a later one at the same place is not
+/// meant.
+struct CheckpointName {
+  CheckpointKey key;
+  Digest digest;
+
+  bool operator==(const CheckpointName&) const = default;
+};
+
 /// The catalog's description of a stored checkpoint.
 struct CheckpointInfo {
   std::int64_t id = 0;
@@ -156,6 +165,10 @@ class CheckpointWriter {
   /// unreferenced bytes at the end of a pack, and the writer can be used again. A checkpoint with
   /// the same key in the same run is replaced.
   CheckpointInfo write(const CheckpointKey& key, const Snapshot& snapshot);
+
+  /// As `write`, of a checkpoint that was deleted, or never stored, and was computed again. Returns
+  /// nullopt, and writes nothing, if the snapshot is not the one that is named.
+  std::optional<CheckpointInfo> write_again(const CheckpointName& name, const Snapshot& snapshot);
 
   /// Tells the writer that another process has just stored these chunks, so that it does not store
   /// them again. The checkpoint that they belong to must stay until this writer has stored its next

@@ -91,6 +91,19 @@ void apply(Database& database, std::int64_t run, const DiscardEvent& event) {
   recount_checkpoints(connection, run);
 }
 
+void note_return(Connection& connection, std::int64_t run, const CheckpointName& name) {
+  each_named(connection, "discarded", run, std::span(&name, 1), [&](std::int64_t id) {
+    connection("DELETE FROM discarded WHERE id = ?1", id)->run();
+  });
+}
+
+void apply(Database& database, std::int64_t run, const ProofEvent& event) {
+  database
+      .connection("INSERT INTO proof (run, replay, event) VALUES (?1, ?2, ?3)", run, event.replay,
+                  Bytes(encode_event(0, event)))
+      ->run();
+}
+
 void apply(Database& database, std::int64_t run, const UndiscardEvent& event) {
   Connection& connection = database.connection;
   each_named(connection, "discarded", run, event.checkpoints, [&](std::int64_t id) {

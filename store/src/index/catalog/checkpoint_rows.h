@@ -37,6 +37,10 @@ NamedRow name_discarded(Connection& connection, std::int64_t id);
 /// restored until it is collected.
 void discard_checkpoints(Writing& writing, std::span<const std::int64_t> ids);
 
+/// Called when a checkpoint was stored: if it had been deleted, it is there again. Within a
+/// transaction of the caller.
+void note_return(Connection& connection, std::int64_t run, const CheckpointName& name);
+
 /// Updates the counts of a run's checkpoints after some were added or removed in another way than
 /// by recording. Does not change the number of bytes that the run added to packs. Within a
 /// transaction of the caller.

@@ -2,6 +2,9 @@
 
 #include "database/open_file.h"
 #include "database/rows.h"
+#include "journal/events.h"
+
+#include <flor/store/error.h>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -185,6 +188,17 @@ std::string flaw_of_texts(Connection& catalog, const std::string& table,
   return {};
 }
 
+std::string flaw_of_proofs(Connection& catalog) {
+  if (!has_table(catalog, "proof")) return {};
+  const auto rows = catalog("SELECT event FROM proof");
+  try {
+    while (rows->step()) (void)decode_event<ProofEvent>(rows->blob(0));
+  } catch (const Error&) {
+    return "its proofs cannot be read";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const FormedText> formed_texts() { return kTexts; }
@@ -225,7 +239,7 @@ std::string flaw_of_rows(Connection& catalog, std::uint64_t received) {
     }
     if (!flaw.empty()) return flaw;
   }
-  std::string flaw;
+  std::string flaw = flaw_of_proofs(catalog);
   find_unreadable_texts(catalog, [&](std::string_view, const std::string& what) { flaw = what; });
   return flaw;
 }

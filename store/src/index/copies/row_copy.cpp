@@ -45,6 +45,7 @@ constexpr std::pair<const char*, const char*> kFacts[] = {
     {"recording", "run"},
     {"resumption", "ordinal"},
     {"strategy", "run"},
+    {"proof", "id"},
     {"saved", "number"},
     {"score", "number, name"},
     {"fork", "run"},
@@ -101,7 +102,7 @@ void replace_facts(Connection& from, std::int64_t run, Connection& to, std::int6
                    std::int64_t leader) {
   for (const auto& [table, order] : kFacts) {
     to(fmt::format("DELETE FROM {} WHERE run = ?1", table), target)->run();
-    TableCopy(from, to, table).set("run", target).copy("run", run, order);
+    TableCopy(from, to, table).without("id").set("run", target).copy("run", run, order);
   }
   to("DELETE FROM rank_run WHERE run = ?1", target)->run();
   TableCopy(from, to, "rank_run")

@@ -436,40 +436,14 @@ void leave_values(Connection& image, std::int64_t epoch) {
 
 /// An empty table takes as much space as some epochs. `apply_copy` works without these tables.
 void drop_empty_tables(Connection& image) {
-  for (const char* table : {"pack",
-                            "chunk",
-                            "decision",
-                            "recording",
-                            "gap",
-                            "resumption",
-                            "build",
-                            "recipe",
-                            "origin",
-                            "journal",
-                            "apart",
-                            "strategy",
-                            "saved",
-                            "score",
-                            "restoring",
-                            "replay_question",
-                            "replayed",
-                            "answer",
-                            "claimed_answer",
-                            "fetched_replay",
-                            "build_command",
-                            "output",
-                            "rank_run",
-                            "rank_launch",
-                            "rank_check",
-                            "fetched_result",
-                            "job_result",
-                            "job",
-                            "evaluator",
-                            "evaluation_log",
-                            "repository",
-                            "foreign_chunk",
-                            "label",
-                            "used_file"}) {
+  for (const char* table :
+       {"pack",           "chunk",           "decision",      "recording", "gap",
+        "resumption",     "build",           "recipe",        "origin",    "journal",
+        "apart",          "strategy",        "proof",         "saved",     "score",
+        "restoring",      "replay_question", "replayed",      "answer",    "claimed_answer",
+        "fetched_replay", "build_command",   "output",        "rank_run",  "rank_launch",
+        "rank_check",     "fetched_result",  "job_result",    "job",       "evaluator",
+        "evaluation_log", "repository",      "foreign_chunk", "label",     "used_file"}) {
     if (image(fmt::format("SELECT 1 FROM {} LIMIT 1", table))->step()) continue;
     image(fmt::format("DROP TABLE {}", table))->run();
   }
@@ -496,7 +470,8 @@ CopyEvent fork_event(Connection& index, const Fork& fork, const NewRun& start,
                         .epoch = fork.epoch,
                         .boundary = true});
     put_start(to, run, start, build);
-    for (const char* table : {"replay", "replay_key", "apart", "resumption", "recording", "fork"}) {
+    for (const char* table :
+         {"replay", "replay_key", "proof", "apart", "resumption", "recording", "fork"}) {
       to(fmt::format("DELETE FROM {}", table))->run();
     }
     leave_values(to, fork.epoch);
