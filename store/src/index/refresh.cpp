@@ -7,6 +7,7 @@
 #include "file/new_file.h"
 #include "index/announcements.h"
 #include "index/apply.h"
+#include "index/catalog/checkpoint_rows.h"
 #include "index/copies/run_image.h"
 #include "index/placing.h"
 #include "index/values/logged_evaluations.h"
