@@ -69,7 +69,8 @@ Examples:
                   "keep N epochs, spread over the run, for machines that compute other bits");
     syntax.option("-w,--workers", "N", workers_,
                   "replay with N processes (default: as many as the cores allow)");
-    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
+    syntax.flag("--trust", trust_,
+                "do not ask before executing commands of a run recorded elsewhere");
   }
   int run(Context& context) override {
     store::Store& opened = context.store_to_change();

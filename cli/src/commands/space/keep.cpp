@@ -53,7 +53,8 @@ Examples:
     syntax.flag("--dry-run", dry_run_, "show what would be done, and change nothing");
     syntax.flag("--explain", explain_, "show for each checkpoint why it stays or goes");
     syntax.flag("-u,--undo", undo_, "bring back what was deleted; one epoch also once collected");
-    syntax.flag("--trust", trust_, "execute commands of a run not recorded here without asking");
+    syntax.flag("--trust", trust_,
+                "do not ask before executing commands of a run recorded elsewhere");
     syntax.other_name("-n", "use --dry-run");
     syntax.other_name("-e", "use --explain");
   }
