@@ -413,12 +413,12 @@ std::string key_of_leader(Connection& index, const NewRun& start) {
   throw NotFound(fmt::format("run {} leads a group and is not there", start.rank->group));
 }
 
-/// Deletes values outside the run's epochs before `epoch`, samples of the machine, which worked for
-/// the run that was forked, and rows that only those values used.
+/// Deletes values outside the run's epochs before `epoch`, samples of the machine and printed text,
+/// which are of the run that was forked, and rows that only those values used.
 void leave_values(Connection& image, std::int64_t epoch) {
   image(
       "DELETE FROM value WHERE replay <> 0 OR epoch < 0 OR epoch >= ?1 OR series IN (SELECT id "
-      "FROM series WHERE name GLOB 'flor:machine/*')",
+      "FROM series WHERE name = 'flor:output' OR name GLOB 'flor:machine/*')",
       epoch)
       ->run();
   for (const char* rest :
