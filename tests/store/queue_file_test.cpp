@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -200,37 +199,6 @@ TEST_F(QueueFileTest, WhoOnlyLooksWritesNothing) {
                         "and 0 that wait; `flor watch` makes it again"));
 }
 
-TEST_F(QueueFileTest, ADamagedPageCostsTheRowsThatItHeld) {
-  constexpr int kJobs = 600;
-  constexpr std::size_t kPage = 4096, kRowsOfAPage = 60;
-  {
-    Client client(home());
-    client.add(0, kJobs);
-    client.store->impl().database->queue->connection.truncate_log();
-  }
-  std::string sound;
-  {
-    std::ifstream file(home() / "queue.db", std::ios::binary);
-    sound.assign(std::istreambuf_iterator<char>(file), {});
-  }
-  const std::size_t pages = sound.size() / kPage;
-  ASSERT_GT(pages, 20U);
-  std::vector<std::size_t> costly;  // pages that cost more than a page of rows
-  ::testing::internal::CaptureStderr();
-  for (std::size_t page = 0; page < pages; ++page) {
-    std::string damaged = sound;
-    damaged[page * kPage + kPage / 2] ^= 0x40;
-    remove_all_of(home() / "queue.db");
-    { std::ofstream(home() / "queue.db", std::ios::binary) << damaged; }
-    { std::ofstream(home() / "queue.damaged"); }
-    Client client(home());
-    if (waiting(*client.queue).size() + kRowsOfAPage < kJobs) costly.push_back(page);
-  }
-  ::testing::internal::GetCapturedStderr();
-  // The schema, the root of the jobs, and the page of the only evaluator, which all jobs refer to.
-  EXPECT_THAT(costly, SizeIs(::testing::Le(3U))) << ::testing::PrintToString(costly);
-}
-
 TEST_F(QueueFileTest, ADamagedOneIsSetAsideAndMadeAgainAndSoTheLineSays) {
   {
     Client client(home());
@@ -391,6 +359,60 @@ TEST_F(QueueFileTest, LiesInAHomeWithALongPathToo) {
   EXPECT_THAT(done_in_queue(*client.queue), SizeIs(1));
 }
 
+/// An index that is older than the queue's own database has its tables.
+class OlderIndex {
+ public:
+  /// Moves the queue of a home into its index.
+  static void make(const fs::path& home) {
+    Store::open(home, OpenMode::create)->impl().database->connection.truncate_log();
+    Connection index(home / "catalog.db", Connection::Mode::existing);
+    for (const LaterTable& table : kQueueTables) {
+      index.execute((create_statement(table) + table.indexes).c_str());
+    }
+    index("ATTACH ?1 AS queue", (home / "queue.db").string())->run();
+    index.execute(
+        "DELETE FROM main.job_result; DELETE FROM main.job; DELETE FROM main.evaluator; DROP TABLE "
+        "main.evaluation_log;");
+    for (const LaterTable& table : kQueueTables) {
+      if (table.name == std::string_view("evaluation_log")) continue;
+      index.execute(
+          fmt::format("INSERT INTO main.{0} SELECT * FROM queue.{0}", table.name).c_str());
+    }
+    index.execute("DETACH queue");
+    remove_all_of(home / "queue.db");
+    fs::remove_all(home / "evaluations");
+  }
+};
+
+TEST_F(QueueFileTest, IsTakenFromAnIndexThatIsOlder) {
+  std::vector<std::string> before;
+  Results done;
+  {
+    Client client(home());
+    client.add(0, 5);
+    client.judge(2);
+    before = waiting(*client.queue);
+    done = done_in_queue(*client.queue);
+  }
+  OlderIndex::make(home());
+  {
+    const auto looks = open(OpenMode::read_only);
+    EXPECT_EQ(waiting(*open_home_queue(*looks)), before);
+  }
+  Client client(home());
+  EXPECT_EQ(waiting(*client.queue), before);
+  EXPECT_EQ(done_in_queue(*client.queue), done);
+  Connection& index = client.store->impl().database->connection;
+  EXPECT_FALSE(has_table(index, "sighting"));
+  EXPECT_FALSE(index("SELECT 1 FROM job WHERE finished_us IS NULL")->step());
+  client.queue->cancel({});
+  remove_all_of(home() / "queue.db");
+  Client again(home());
+  EXPECT_THAT(waiting(*again.queue), IsEmpty()) << "it is taken once";
+  EXPECT_EQ(done_in_queue(*again.queue), done) << "no log had them";
+  EXPECT_EQ(done_in_index(*again.store), done);
+}
+
 /// A process is killed before and after each system call of a change.
 class QueueKillTest : public StoreTest {
  protected:
@@ -464,6 +486,7 @@ class QueueKillTest : public StoreTest {
 
   void kill_while_it_is_made();
   void kill_while_it_is_made_again();
+  void kill_while_it_is_taken_from_an_older_index();
   void kill_while_the_index_follows();
 
   flor::testing::TemporaryDirectory memory_{flor::testing::fast_parent()};
@@ -519,6 +542,19 @@ void QueueKillTest::kill_while_it_is_made_again() {
                    .done = {0, 1}});
 }
 
+void QueueKillTest::kill_while_it_is_taken_from_an_older_index() {
+  {
+    Client client(original());
+    client.add(0, 4);
+    client.judge(2);
+  }
+  OlderIndex::make(original());
+  kill_everywhere({.name = "a queue from an older index",
+                   .body = [&] { Client client(fast_home()); },
+                   .waits = {2, 3},
+                   .done = {0, 1}});
+}
+
 TEST_F(QueueKillTest, WhileResultsAreDropped) {
   {
     Client client(original());
@@ -555,10 +591,16 @@ class QueueKillOftenTest : public QueueKillTest {};
 
 TEST_F(QueueKillSomewhereTest, WhileTheQueueIsMadeFromTheLogs) { kill_while_it_is_made(); }
 TEST_F(QueueKillSomewhereTest, WhileADamagedQueueIsMadeAgain) { kill_while_it_is_made_again(); }
+TEST_F(QueueKillSomewhereTest, WhileTheQueueIsTakenFromAnOlderIndex) {
+  kill_while_it_is_taken_from_an_older_index();
+}
 TEST_F(QueueKillSomewhereTest, WhileTheIndexFollows) { kill_while_the_index_follows(); }
 
 TEST_F(QueueKillOftenTest, WhileTheQueueIsMadeFromTheLogs) { kill_while_it_is_made(); }
 TEST_F(QueueKillOftenTest, WhileADamagedQueueIsMadeAgain) { kill_while_it_is_made_again(); }
+TEST_F(QueueKillOftenTest, WhileTheQueueIsTakenFromAnOlderIndex) {
+  kill_while_it_is_taken_from_an_older_index();
+}
 TEST_F(QueueKillOftenTest, WhileTheIndexFollows) { kill_while_the_index_follows(); }
 
 }  // namespace

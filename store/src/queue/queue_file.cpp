@@ -1,8 +1,6 @@
 #include "queue/queue_file.h"
 
-#include "database/schema.h"
 #include "database/vfs/short_path.h"
-#include "index/copies/table_copy.h"
 #include "index/refresh.h"
 #include "index/values/logged_evaluations.h"
 #include "journal/run_journal.h"
@@ -28,6 +26,19 @@ namespace {
 namespace fs = std::filesystem;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
+/// The tables of a queue, each with the condition for rows to take from an old index. Results that
+/// came with fetched runs are not jobs of this home.
+constexpr std::pair<const char*, const char*> kKeptTables[] = {
+    {"evaluator", "1"},
+    {"job", "id NOT IN (SELECT job FROM old.fetched_result)"},
+    {"job_result", "job NOT IN (SELECT job FROM old.fetched_result)"},
+    {"watch", "1"},
+    {"sighting", "1"},
+    {"watcher", "1"},
+    {"watcher_place", "1"},
+    {"queue", "1"},
+    {"queue_job", "1"}};
+
 /// Attaches another database under the name `old` while this object exists.
 class Attached {
  public:
@@ -44,69 +55,50 @@ class Attached {
   Attached(const Attached&) = delete;
   Attached& operator=(const Attached&) = delete;
 
-  /// Copies the rows that can be read; those that exist already are not changed. A statement that
-  /// comes to a damaged page leaves nothing of what it has copied. The rows are therefore also read
-  /// one by one, from both ends of the table.
-  void copy(const char* table) {
-    try {
-      to_.execute(
-          fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0}", table).c_str());
-    } catch (const Error&) {
-      for (const char* order : {"ASC", "DESC"}) copy_from_an_end(table, order);
-    }
+  /// Copies rows; those that exist already are not changed.
+  void copy(const char* table, const char* condition) {
+    to_.execute(fmt::format("INSERT OR IGNORE INTO main.{0} SELECT * FROM old.{0} WHERE {1}", table,
+                            condition)
+                    .c_str());
   }
 
  private:
-  void copy_from_an_end(const char* table, const char* order) {
-    const std::vector<std::string> columns = columns_of(to_, table);
-    std::string names, places, key;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const char* comma = i == 0 ? "" : ", ";
-      names += fmt::format("{}{}", comma, columns[i]);
-      places += fmt::format("{}?{}", comma, i + 1);
-    }
-    {
-      const auto rows = to_("SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
-                            std::string_view(table));
-      while (rows->step()) {
-        key += fmt::format("{}{} {}", key.empty() ? "" : ", ", rows->text_view(0), order);
-      }
-    }
-    try {
-      const auto rows =
-          to_(fmt::format("SELECT {} FROM old.{} NOT INDEXED ORDER BY {}", names, table, key));
-      const std::string insert =
-          fmt::format("INSERT OR IGNORE INTO main.{} VALUES ({})", table, places);
-      while (rows->step()) {
-        const auto row = to_(insert);
-        for (int i = 0; i < static_cast<int>(columns.size()); ++i) bind(*row, i + 1, *rows, i);
-        try {
-          row->run();
-        } catch (const StatementRefused&) {
-          continue;  // the row that it refers to was lost
-        }
-      }
-    } catch (const Error&) {
-      return;  // the page after the last row that could be read is damaged
-    }
-  }
-
   Connection& to_;
   ShortPath name_;
 };
 
-/// Copies all rows of a damaged queue that can be read. If there are none, the ends of evaluations
+/// Copies those tables of a damaged queue that can be read. If none can, the ends of evaluations
 /// are still in the logs.
 void salvage(Connection& to, const fs::path& from) {
   try {
     Attached old(to, from);
-    for (const LaterTable& table : kQueueTables) {
-      if (table.name != std::string_view("evaluation_log")) old.copy(table.name);
+    for (const auto& [table, condition] : kKeptTables) {
+      try {
+        old.copy(table, "1");
+      } catch (const Error&) {
+        continue;
+      }
     }
   } catch (const Error&) {
     return;
   }
 }
+
+/// Copies all tables at once from an old index, written before queues had a database of their own.
+void copy_from_index(Connection& to, const fs::path& index) {
+  to.choose(Kept::here);
+  Attached old(to, index);
+  to.execute("BEGIN");
+  try {
+    for (const auto& [table, condition] : kKeptTables) old.copy(table, condition);
+    to.execute("COMMIT");
+  } catch (...) {
+    to.roll_back();
+    throw;
+  }
+}
+
+bool is_of_older_index(Database& database) { return has_table(database.connection, "sighting"); }
 
 /// The job that an event refers to.
 struct KnownJob {
@@ -265,6 +257,53 @@ void catch_up(QueueFile& queue, bool anew) {
   queue.evaluations.keep();
 }
 
+/// Logs results that came with fetched runs, which only the old index has.
+void log_fetched(Database& database, QueueFile& queue) {
+  {
+    const auto rows = database.connection(
+        "SELECT content, spec, evaluator.digest, arguments, path, priority, json, finished_us, "
+        "fetched_result.run FROM fetched_result JOIN job ON job.id = fetched_result.job JOIN "
+        "job_result ON job_result.job = job.id JOIN evaluator ON evaluator.id = job.evaluator");
+    while (rows->step()) {
+      EvaluationEvent event;
+      event.content = rows->digest(0);
+      event.spec = rows->text(1);
+      event.digest = rows->text(2);
+      event.arguments = rows->text(3);
+      event.end = EvaluationEnd::done;
+      event.path = rows->text(4);
+      event.priority = rows->integer(5);
+      event.attempts = event.token = 1;
+      event.text = rows->text(6);
+      event.at_us = event.finished_us = rows->integer(7);
+      event.run = rows->text(8);
+      queue.evaluations.append(event);
+    }
+  }
+  queue.evaluations.sync();
+  queue.evaluations.keep();
+}
+
+/// Moves the tables of a queue from an old index. They are dropped there after the queue has
+/// everything.
+void move_from_index(Database& database, QueueFile& queue) {
+  {
+    const Lock lock(queue.mutex);
+    const bool is_new =
+        !queue.connection("SELECT 1 FROM job UNION ALL SELECT 1 FROM watch")->step();
+    if (is_new) copy_from_index(queue.connection, database.paths.catalog());
+    log_fetched(database, queue);
+  }
+  catch_up(queue, true);
+  Transaction transaction(database.connection);
+  for (const char* table :
+       {"queue_job", "queue", "watcher_place", "watcher", "sighting", "watch"}) {
+    database.connection.execute(fmt::format("DROP TABLE IF EXISTS {}", table).c_str());
+  }
+  database.connection.execute("DELETE FROM job WHERE finished_us IS NULL");
+  transaction.commit();
+}
+
 std::int64_t count(Connection& connection, const char* condition) {
   const auto row = connection(fmt::format("SELECT count(*) FROM job WHERE {}", condition));
   row->step();
@@ -306,7 +345,11 @@ void make_again(const Paths& paths, Filesystem& filesystem) {
 /// Makes a queue in memory, for processes that only read.
 std::shared_ptr<QueueFile> make_in_memory(Database& database, FileState state) {
   auto made = std::make_shared<QueueFile>(database.paths, database.files);
-  if (state != FileState::missing) salvage(made->connection, database.paths.queue());
+  if (state == FileState::missing) {
+    if (is_of_older_index(database)) copy_from_index(made->connection, database.paths.catalog());
+  } else {
+    salvage(made->connection, database.paths.queue());
+  }
   std::vector<std::string> damage;
   LogPositions all;
   const auto events = read_evaluations(database.files, database.paths, all, damage);
@@ -354,7 +397,10 @@ std::shared_ptr<QueueFile> queue_of(Database& database, QueueUse use) {
     const OpenMode mode = changes ? OpenMode::create : database.mode;
     database.queue = std::make_shared<QueueFile>(database.paths, file, mode, database.files);
   }
-  if (changes) catch_up(*database.queue, false);
+  if (changes) {
+    if (is_of_older_index(database)) move_from_index(database, *database.queue);
+    catch_up(*database.queue, false);
+  }
   return database.queue;
 }
 
