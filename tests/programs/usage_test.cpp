@@ -83,7 +83,7 @@ TEST_F(Usage, HelpIsOneScreenAndEndsTheProgram) {
     const auto result = bench_.run("lifecycle", {"--flor", "x", flag});
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.err, "");
-    EXPECT_LE(lines_of(result.out).size(), 27u);
+    EXPECT_LE(lines_of(result.out).size(), 28u);
     EXPECT_THAT(result.out, HasSubstr("--replay_flor [PID/NGPUS]"));
   }
   EXPECT_FALSE(std::filesystem::exists(bench_.home()));

@@ -1,5 +1,5 @@
 // How far new values are believed, and what is done about it: all cases.
-#include "replay/new_values.h"
+#include "verdict/new_values.h"
 
 #include "support/truth_table.h"
 

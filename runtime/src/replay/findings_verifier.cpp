@@ -4,7 +4,7 @@
 #include "base/process_facts.h"
 #include "protocol/verification.h"
 #include "protocol/ranks.h"
-#include "replay/new_values.h"
+#include "verdict/new_values.h"
 #include "session/runtime.h"
 
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ struct EndedReplay {
   double seconds = 0;      ///< since the program began
 };
 
-/// Decides whether to verify (replay/new_values.h), and executes epochs if so, which may take as
+/// Decides whether to verify (verdict/new_values.h), and executes epochs if so, which may take as
 /// long as the replay did. Enters the verdicts in the catalog and in `found`; if the processes find
 /// different values, `result` becomes "different". Prints what it does, and why a verification
 /// failed, which is no error. Throws what the catalog throws.

@@ -2,7 +2,7 @@
 // epoch, or a section outside the main loops), with the verdict of each part's new values.
 #pragma once
 
-#include "replay/new_values.h"
+#include "verdict/new_values.h"
 #include "replay/part_keeper.h"
 #include "session/journal.h"
 #include "verdict/value_check.h"

@@ -36,7 +36,8 @@ std::set<std::int64_t> starts_of_walks(const WalkedLoop& loop, double within) {
     const std::int64_t from = *at;
     // The next start is free to reach. What lies before it is reached from here.
     for (++at; !loop.stay.contains(*at) && *at != last; ++at) {
-      if (way.between(from, *std::next(at) - 1) > within) break;
+      const bool is_late = way.between(from, *std::next(at) - 1) > within;
+      if (is_late && way.between(from, *at) > 0) break;  // else it is as late from there
     }
     chosen.insert(*at);
   }

@@ -87,7 +87,7 @@ Examples:
     syntax.flag("--current", current_, "run the program as it is now, even for an old version");
     syntax.option("--build", "COMMAND", build_, "build the version's own code with this command");
     syntax.flag("--trust", trust_,
-                "do not ask before executing commands of a run recorded elsewhere");
+                "execute commands of a run from elsewhere, and do not ask");
     syntax.flag("--all-versions", all_versions_,
                 "ask every version of the experiment, each built anew");
     syntax.flag("--apply", apply_, "add the log statements that the work tree adds to the newest");

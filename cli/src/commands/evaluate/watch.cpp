@@ -118,7 +118,7 @@ Examples:
                   "take a job over if its watch was silent for SECONDS (default 30)");
     engine_options_.setup(syntax, engine_);
     syntax.option("--idle", "SECONDS", idle_,
-                  "release another machine after SECONDS without a job (default 60)");
+                  "free another machine after SECONDS without a job (default 60)");
     // options of Assayer, the original tool
     syntax.other_name("--directory", "name the directory alone: flor watch DIR --evaluator SPEC");
     syntax.other_name("--eval_existing", "use --existing");

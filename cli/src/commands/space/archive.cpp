@@ -61,7 +61,7 @@ Examples:
     syntax.operand("RUN", run_, "the run to archive", true);
     syntax.option("--depth", "N", depth_,
                   "make chains of up to N differences, 1 to 64 (default 16)");
-    syntax.flag("--prove", prove_, "drop what a replay, done now, computes again to the bit");
+    syntax.flag("--prove", prove_, "delete what a replay, done now, computes again to the bit");
     syntax.option(
         "--within", "TIME", within_,
         "keep so many that each epoch is computed within TIME, as 90s or 5m (default 60s)");
@@ -70,7 +70,7 @@ Examples:
     syntax.option("-w,--workers", "N", workers_,
                   "replay with N processes (default: as many as the cores allow)");
     syntax.flag("--trust", trust_,
-                "do not ask before executing commands of a run recorded elsewhere");
+                "execute commands of a run from elsewhere, and do not ask");
   }
   int run(Context& context) override {
     store::Store& opened = context.store_to_change();

@@ -54,7 +54,7 @@ Examples:
     syntax.flag("--explain", explain_, "show for each checkpoint why it stays or goes");
     syntax.flag("-u,--undo", undo_, "bring back what was deleted; one epoch also once collected");
     syntax.flag("--trust", trust_,
-                "do not ask before executing commands of a run recorded elsewhere");
+                "execute commands of a run from elsewhere, and do not ask");
     syntax.other_name("-n", "use --dry-run");
     syntax.other_name("-e", "use --explain");
   }

@@ -38,7 +38,7 @@ Examples:
                   "build with this command, which makes the program $FLOR_PROGRAM");
     syntax.flag("--clean", clean_, "begin from nothing");
     syntax.flag("--trust", trust_,
-                "do not ask before executing commands of a run recorded elsewhere");
+                "execute commands of a run from elsewhere, and do not ask");
   }
   int run(Context& context) override {
     const store::Run run = parse_whole_run(context, run_);

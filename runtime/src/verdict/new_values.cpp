@@ -1,4 +1,4 @@
-#include "replay/new_values.h"
+#include "verdict/new_values.h"
 
 namespace flor::detail {
 
