@@ -5,6 +5,8 @@
 
 #include <flor/store/catalog.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <map>
 #include <span>
